@@ -1,8 +1,8 @@
-//! What stage two costs: `cargo bench --bench aggregates`.
+//! The cost of stage two: `cargo bench --bench aggregates`.
 //!
-//! 10,000 hosts in 250 racks, 20 metrics of 10 instances each: `feed` is to take the
-//! frames of one slot, `finish` to end it, `encode` and `decode` what goes from process
-//! to process.
+//! There are 10,000 hosts in 250 racks, and 20 metrics of 10 instances each. `feed`
+//! adds the frames of one slot, `finish` ends the slot, and `encode` and `decode`
+//! handle the bytes that go from process to process.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn stage_two(criterion: &mut Criterion) {
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
     group.sample_size(20);
-    // How long feeding and finishing take, of so many slots.
+    // Measures feeding and finishing of `times` slots.
     let mut run = |times: u64| {
         let (mut feeding, mut finishing) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..times {

@@ -1,12 +1,12 @@
 //! Scans of an archive: 200 records with 1,002 metrics of 10 instances each.
 //!
-//! `read` finds the metrics that are asked for and hands them out as they are
-//! encoded, `decode` makes columns of them, and `evaluate` computes 1,000
-//! derived metrics of these columns. `records` and `backward` go from record to
-//! record; `fine` and `coarse` have 20 times as many points in time as there are
-//! records, and a tenth, `reverse` those of `fine` from the end. Each point of
-//! `crossed` is between two records, and between other ones than the point
-//! before. The throughput is in fetches.
+//! `read` finds the requested metrics and returns them as they are encoded,
+//! `decode` makes columns of them, and `evaluate` computes 1,000 derived metrics
+//! of these columns. `records` and `backward` go from record to record. `fine`
+//! and `coarse` have 20 times as many points in time as there are records, and a
+//! tenth; `reverse` has those of `fine` from the end. Each point of `crossed` is
+//! between two records, and between other ones than the point before. The
+//! throughput is in fetches.
 
 mod synth;
 

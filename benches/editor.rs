@@ -1,6 +1,6 @@
-//! What an editor waits for, in a file of 10,000 definitions: each measurement
-//! is an edit and the answer to a request behind it, from the first byte that the
-//! client writes to the last one that it reads.
+//! The time that an editor waits, in a file of 10,000 definitions. Each
+//! measurement is an edit and the answer to a request behind it, from the
+//! client's first byte written to its last byte read.
 //!
 //! `cargo bench --features lsp --bench editor`
 
@@ -59,7 +59,7 @@ impl Client {
         answer
     }
 
-    /// Reads messages until the wanted one.
+    /// Reads messages until `is_it` accepts one.
     fn until(&mut self, is_it: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         loop {
             let mut length = 0;
@@ -79,8 +79,7 @@ impl Client {
         }
     }
 
-    /// Adds a digit to a constant, or takes it away again: all that follows is
-    /// elsewhere then.
+    /// Adds a digit to a constant, or removes it. All text after it moves.
     fn edit(&mut self) {
         self.number += 1;
         let at = |character| json!({ "line": self.line, "character": character });

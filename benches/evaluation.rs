@@ -1,7 +1,7 @@
 //! One evaluation per fetch: per metric, per value, with instances that come
-//! and go, and the kernels alone. The throughput is in derived metrics
-//! (`metrics`), in values of the derived metrics or, for `sum`, in values
-//! summed (the other groups). `copy` is what decoding alone costs.
+//! and go, and the kernels alone. The throughput of `metrics` is in derived
+//! metrics, that of `sum` in summed values, that of all other groups in values
+//! of the derived metrics. `copy` is the cost of decoding alone.
 
 mod synth;
 
@@ -12,7 +12,7 @@ use synth::{Rig, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
 const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
-/// Kinds of extensions, most of which kernels do not compute alone.
+/// Kinds of extensions. Kernels alone do not compute most of them.
 const EXTENSIONS: [&str; 10] = [
     "round",
     "log",

@@ -1,6 +1,6 @@
 //! From text to a program: parsing, registering, compiling against a source,
-//! and native code for kernels. What it costs a metric does not grow
-//! with their number (Q37); libpcp compares each new name with all others.
+//! and native code for kernels. The cost per metric does not grow with their
+//! number (Q37); libpcp compares each new name with all others.
 
 mod synth;
 
@@ -46,8 +46,8 @@ fn parse(c: &mut Criterion) {
     }
 }
 
-/// Registration one by one where contexts share the definitions, so that each
-/// is published for itself.
+/// Registration of single definitions while contexts share them: each is
+/// published by itself.
 fn registration(c: &mut Criterion) {
     let mut group = c.benchmark_group("register");
     group.sample_size(20);
@@ -90,7 +90,8 @@ fn examination(c: &mut Criterion) {
     }
 }
 
-/// Bind, check and plan; with native code also that of the distinct kernels.
+/// Binding, checking and planning; with native code also that of the distinct
+/// kernels.
 fn compilation(c: &mut Criterion) {
     let mut group = c.benchmark_group("compile");
     group.sample_size(20);

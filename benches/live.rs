@@ -1,7 +1,7 @@
-//! Fetches from a pmcd over a socket of this machine, evaluated. The pmcd is the
-//! one of our tests, in a thread of this process; its time is in what is shown.
+//! Fetches from a pmcd over a socket of this machine, evaluated. The pmcd is
+//! that of our tests, in a thread of this process; the figures include its time.
 //! `benches/peer/run` measures the processor time of a client alone, with a real
-//! one. The throughput is in derived metrics of 10 instances each.
+//! pmcd. The throughput is in derived metrics of 10 instances each.
 
 mod synth;
 

@@ -52,7 +52,7 @@ pub fn fuzz_hosts(data: &[u8]) {
     run(data);
 }
 
-/// Counts of events, so that tests know that something happened.
+/// Counts of events, to show tests that something happened.
 #[derive(Debug, Default)]
 struct Seen {
     failures: usize,
@@ -88,7 +88,7 @@ fn run(data: &[u8]) -> Seen {
 struct Shared {
     engine: Arc<Engine>,
     registry: Arc<Definitions>,
-    /// The wanted definitions, as bits.
+    /// The requested definitions, as bits.
     wanted: usize,
     /// Number of changes of definitions and wishes.
     version: u64,
@@ -108,7 +108,7 @@ impl Shared {
         Shared { engine, registry, wanted: usize::MAX, version: 0, now, selection }
     }
 
-    /// Takes the current definitions.
+    /// Reads the current definitions.
     fn refresh(&mut self) {
         self.version += 1;
         self.now = self.registry.snapshot();
@@ -381,7 +381,7 @@ impl Clients {
     }
 }
 
-/// The wanted metrics, and two of the host's own.
+/// The requested metrics, and two of the host's own.
 fn list(shared: &Shared) -> FetchList {
     let mut pmids: Vec<Pmid> = shared.chosen().iter().filter_map(|one| one.pmid).collect();
     pmids.extend([Pmid::new(7, 0, 1), Pmid::new(7, 3, 2)]);

@@ -1,5 +1,6 @@
-//! The language of definitions: whose answers to give where implementations
-//! differ, and whether forms that no libpcp understands are allowed.
+//! The language of definitions: which version's answers to give where
+//! implementations differ, and whether to allow forms that no libpcp
+//! understands.
 //!
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
@@ -40,7 +41,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them, by the words that stand for them in options and files.
+    /// All dialects with their words in options and files.
     pub const NAMED: [(&str, Dialect); 3] =
         [("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2), ("off", Dialect::Fixed)];
 
@@ -59,7 +60,8 @@ impl Dialect {
         }
     }
 
-    /// How an archive interpolates, but for what the environment says.
+    /// The rules for interpolating archives: the dialect's, except where
+    /// `environment` has its own.
     pub fn interpolation(self, environment: InterpolationRules) -> InterpolationRules {
         let (neighbour, overflow) = match self {
             Dialect::Pcp6_0 => (Neighbour::Earlier, Overflow::AsInC),
@@ -70,7 +72,7 @@ impl Dialect {
     }
 }
 
-/// The word that stands for it in options and files.
+/// The dialect's word in options and files.
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Dialect::NAMED.into_iter().find(|(_, dialect)| dialect == self);
@@ -79,13 +81,13 @@ impl fmt::Display for Dialect {
 }
 
 /// A dialect, with or without extensions. Extensions never change the meaning
-/// of what libpcp accepts.
+/// of a text that libpcp accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
     /// The behaviour to follow.
     pub dialect: Dialect,
-    /// True where functions and forms are allowed that libpcp refuses; the
-    /// table in `grammar/extensions.md` has all of them.
+    /// True if functions and forms that libpcp refuses are allowed. The table
+    /// in `grammar/extensions.md` has all of them.
     pub extensions: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Builds map kernels: one value, a lane, of each operand in, one value out.
+//! A builder of map kernels. A map kernel takes one value, a lane, of each operand and gives
+//! one value.
 //!
-//! Expressions and their rules are not known here: `plan::lane` writes the operations of the
-//! language with this builder, and each file of `functions` those of its functions.
+//! `plan::lane` writes the operations of the language with this builder, and each file of
+//! `functions` writes those of its functions.
 
 use std::fmt;
 use std::mem::take;
@@ -27,9 +28,9 @@ pub struct LaneBuilder {
     added: Vec<Reg>,
 }
 
-/// What a function of the values of one instance does to them.
+/// A function of the values of one instance, as a rule for kernels.
 pub struct LaneRule {
-    /// What `explain` says of it.
+    /// The words of `explain` about it.
     pub note: &'static str,
     /// Adds its instructions. The operands' registers are of the type that the
     /// node is computed in, and so is the result's.

@@ -1,8 +1,8 @@
 //! Answers cases of the conformance corpus: `pmderive replay`.
 //!
-//! Each case is one expression. It is registered in a fresh registry and
-//! evaluated in its own context over an archive. The answers are JSON, one line
-//! for each case, in the words of the corpus.
+//! Each case is one expression, in a fresh registry and its own context over an
+//! archive. The answers are JSON, one line for each case, in the words of the
+//! corpus.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -105,7 +105,7 @@ struct Replayer<'r> {
     engine: Arc<Engine>,
     archives: &'r Path,
     space: Space,
-    /// Keeps kernels alive, so that cases with equal kernels share them.
+    /// Keeps kernels alive; cases with equal kernels then share them.
     programs: Vec<Arc<Program>>,
     out: String,
 }

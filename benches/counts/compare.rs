@@ -1,7 +1,8 @@
-//! Tables of counts: made of callgrind's files, and compared.
+//! Tables of counts: makes them from callgrind's files, and compares them.
 //!
 //! A line has a stage, a function or `all`, and a number of instructions, with
-//! tabs between. Lines with `#` say which versions were counted.
+//! tabs between. Lines with `#` give the versions of the programs that were
+//! counted.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,11 +1,10 @@
 //! Counts instructions of each stage and of each family of kernels, for
 //! `benches/counts/run`, which runs this program under callgrind.
 //!
-//! Without arguments the stages run one after the other. Each is prepared,
-//! runs once so that buffers have grown, and runs once more in
-//! [`measured_stage`], at whose end callgrind writes what it has counted. Its
-//! files are numbered, and the names that are printed have the same order.
-//! `compare` reads these files.
+//! Without arguments the stages run in turn. Each is prepared and runs once to
+//! let buffers grow. It runs once more in [`measured_stage`], at whose end
+//! callgrind writes its counts. Its files are numbered, and the printed names
+//! have the same order. `compare` reads these files.
 
 mod compare;
 #[path = "../peer/families.rs"]
@@ -17,7 +16,7 @@ mod synth;
 
 use std::process::ExitCode;
 
-/// What callgrind counts. It finds the function by its name.
+/// The function that callgrind counts. It finds the function by its name.
 #[inline(never)]
 fn measured_stage(run: &mut dyn FnMut()) {
     run();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Instructions of each function itself, without those that it calls.
+/// Instructions of each function itself, without those of its callees.
 pub type Profile = BTreeMap<String, u64>;
 
 /// Reads what callgrind has written (format version 1, without addresses).

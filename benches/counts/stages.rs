@@ -1,5 +1,5 @@
-//! The stages from a text to values in another text, each with an input that is
-//! always the same.
+//! The stages from a text to values in another text, each with a constant
+//! input.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::synth::{
     LANGUAGE, Rig, Synth, compile, definitions, expression, register, write_archive,
 };
 
-/// Is given a stage: its name, and what it does.
+/// A receiver of stages. It gets a stage's name, and the function to run.
 type Stage<'s> = &'s mut dyn FnMut(&str, &mut dyn FnMut());
 
 /// Derived metrics of a stage.

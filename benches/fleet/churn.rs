@@ -1,6 +1,7 @@
-//! Instances that come and go at each fetch, in proportion to fetches in which
-//! none does. There is no network: values come from memory, already encoded but
-//! for those that change, and the source's own time is left out.
+//! The cost of instances that come and go at each fetch, relative to fetches
+//! without such changes. There is no network. Values come from memory, already
+//! encoded except for those that change. The figures leave out the source's own
+//! time.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -24,10 +25,10 @@ const DOMAIN: u32 = 250;
 /// Counters of each instance domain.
 const COUNTERS: u32 = 10;
 
-/// What happens in the first domain at each fetch.
+/// The changes in the first domain at each fetch.
 #[derive(Clone, Copy, PartialEq)]
 enum Churn {
-    /// Nothing.
+    /// No changes.
     None,
     /// The first instance leaves, and another one joins behind the last.
     Ends,
@@ -108,7 +109,8 @@ impl Run {
         Ok(Run { source, evaluator, workspace: Workspace::default() })
     }
 
-    /// Fetches; gives the time without the source's, and what came of the last.
+    /// Fetches; returns the time without the source's, and a digest of the last
+    /// values.
     fn fetch(&mut self, times: u32) -> Result<(Duration, u64), Box<dyn Error>> {
         let (spent, begin) = (self.source.feed().spent, Instant::now());
         let mut print = None;
@@ -121,8 +123,8 @@ impl Run {
     }
 }
 
-/// Microseconds of a steady fetch, and how many times as long one with churn
-/// takes: medians of runs that take turns.
+/// Microseconds of a steady fetch, and the time of one with churn as a multiple
+/// of it: medians of runs that alternate.
 fn compare(
     domains: u32,
     instances: InstId,

@@ -1,6 +1,6 @@
-//! One host of a fleet as a client has it: a connection and what evaluates the
-//! definitions. All that the program uses of the library for a live host is
-//! here, so that it can be replaced when the library has a better way.
+//! One host of a fleet as a client has it: a connection, and an evaluator of
+//! the definitions. This file has all that the program uses of the library for
+//! a live host, so another way to do it replaces only this file.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, MetadataSource, SourceError};
 use pmderive_runtime::transport::AsyncSocket;
 
-/// What definitions are written in.
+/// The language of the definitions.
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
 /// Definitions for any number of hosts.
 pub struct ClientDefinitions {
-    /// What compiles them.
+    /// The engine that compiles them.
     pub engine: Arc<Engine>,
     /// The definitions.
     pub registry: Registry,
     /// The same, for sessions.
     pub shared: Arc<Definitions>,
-    /// All of them.
+    /// All definitions.
     pub selection: Arc<Selection>,
-    /// How hosts are connected to.
+    /// The options of connections to hosts.
     pub options: Arc<ConnectOptions>,
 }
 
@@ -88,8 +88,8 @@ impl Client {
         engine.bind_host(&definitions.selection, &mut self.context).await
     }
 
-    /// Fetches what the definitions need, on a new connection if there is none,
-    /// and compiles them again before if metadata may have changed.
+    /// Fetches what the definitions need, on a new connection if there is none.
+    /// If metadata may have changed, it first compiles them again.
     pub async fn fetch(
         &mut self,
         definitions: &ClientDefinitions,

@@ -1,5 +1,6 @@
-//! Figures of blocking contexts: what a further one takes of a real pmcd or of
-//! an archive, with 1,000 definitions, and whether steady fetches allocate.
+//! Figures of blocking contexts with 1,000 definitions: the cost of a further
+//! context of a real pmcd or of an archive, and whether steady fetches
+//! allocate.
 
 use std::error::Error;
 use std::sync::Arc;

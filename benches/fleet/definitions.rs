@@ -28,7 +28,7 @@ pub fn domain(number: u32) -> InDom {
     InDom::new(AGENT, number)
 }
 
-/// What a host of a class has.
+/// The world of a host of a class.
 pub fn world(plan: Plan, host: u32) -> World {
     let class = plan.class(host);
     let mut world = World::new();
@@ -77,7 +77,7 @@ pub fn text() -> String {
     text
 }
 
-/// With a value for each instance. The constant makes it distinct.
+/// A definition with a value for each instance. The constant makes it distinct.
 fn of_domain(index: u32) -> String {
     let d = format!("fleet.d{}", index / 5 % DOMAINS);
     match index / 5 % 8 {
@@ -92,7 +92,7 @@ fn of_domain(index: u32) -> String {
     }
 }
 
-/// With one value.
+/// A definition with one value.
 fn single(index: u32) -> String {
     let d = format!("fleet.d{}", index % DOMAINS);
     let [a, b] = [index % SINGLE, (index + 1 + index / SINGLE) % SINGLE];

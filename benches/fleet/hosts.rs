@@ -1,7 +1,7 @@
-//! The fake pmcds of a fleet, in a process of their own so that what they need
-//! is not measured: the same executable, started with [`SERVE`] as its first
-//! argument. One listener serves all hosts. They are told what to do by lines on
-//! standard input, and answer each with a line.
+//! The fake pmcds of a fleet. They are a process of their own, so that the
+//! figures leave out their cost: the same executable, started with [`SERVE`] as
+//! its first argument. One listener serves all hosts. Lines on standard input
+//! are commands, and the process answers each with a line.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -20,16 +20,16 @@ pub const SERVE: &str = "serve-hosts";
 /// The instance that comes and goes.
 const PASSING: i32 = 1_000;
 
-/// What happens to all hosts at once.
+/// An event of all hosts at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening {
     /// An instance joins the first domain.
     Join,
     /// It leaves again.
     Leave,
-    /// pmcd says that names have changed, which is not so.
+    /// pmcd reports changed names, although none has changed.
     Notice,
-    /// All connections are cut.
+    /// All connections are reset.
     Cut,
 }
 
@@ -53,7 +53,7 @@ impl Happening {
     }
 }
 
-/// Is the process of the hosts until its standard input ends.
+/// Runs the hosts until standard input ends.
 pub fn serve(plan: Plan) -> io::Result<()> {
     // Hosts of a class have one world, as long as nothing happens to them.
     let mut worlds: Vec<Option<Arc<World>>> = vec![None; plan.classes as usize];
@@ -116,13 +116,13 @@ impl Hosts {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Where a host is.
+    /// The address of a host.
     pub fn spec(&self, host: u32) -> HostSpec {
         let spec = format!("pcp://{}:{}", address(host), self.port);
         spec.parse().expect("an address with its port is a specification")
     }
 
-    /// Lets something happen to all hosts, and waits until it has.
+    /// Causes an event of all hosts, and waits for its end.
     pub fn befall(&mut self, happening: Happening) -> io::Result<()> {
         let word = Happening::ALL.iter().find(|(_, one)| *one as u8 == happening as u8);
         let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;

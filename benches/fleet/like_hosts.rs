@@ -96,7 +96,7 @@ async fn bring_up(name: &str, plan: Plan, sizes: Sizes) -> Result<Up, Box<dyn Er
     Ok(Up { hosts, fleet, rows })
 }
 
-/// Runs of steady fetches of which one at least must not allocate.
+/// Runs of steady fetches. At least one of them must not allocate.
 const ATTEMPTS: u32 = 10;
 
 fn milliseconds(time: Duration) -> f64 {
@@ -135,8 +135,8 @@ pub fn all(name: &str, plan: Plan, sizes: Sizes) -> Result<Vec<Row>, Box<dyn Err
         };
 
         timed(Round::Evaluate, 2).await?;
-        // How many hosts are under way at once is chance, and for each there is a
-        // batch, whose buffers grow in its first two fetches.
+        // Chance decides how many hosts are active at once. Each has a batch,
+        // whose buffers grow in its first two fetches.
         let (mut steady, mut made) = (0.0, u64::MAX);
         for _ in 0..ATTEMPTS {
             let before = counting::allocations_so_far();

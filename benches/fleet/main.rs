@@ -1,5 +1,5 @@
-//! What fleets of like hosts cost: memory, processor time, and how long it takes
-//! until all are back. The figures are one line each, or JSON with `--json`.
+//! The cost of fleets of like hosts: memory, processor time, and the time until
+//! all are back. The figures are one line each, or JSON with `--json`.
 //!
 //! ```text
 //! cargo bench --bench fleet                     everything but a real pmcd
@@ -9,12 +9,12 @@
 //! cargo bench --bench fleet -- --hosts 100      another size (1,000)
 //! ```
 //!
-//! Each part is a process of its own, so that none has what another one left
-//! behind, and its fake pmcds are a further one. A host has 100 metrics, 30 of
-//! them over 6 instance domains; 1,000 definitions have 4,600 values of it. The
-//! values of every host are compared, after each ten fetches and after whatever
-//! happened, with those of the interpreter with plans of its own; a difference
-//! is a failure.
+//! Each part is a process of its own, so it has nothing left over from another
+//! part. Its fake pmcds are a further process. A host has 100 metrics, 30 of
+//! them over 6 instance domains; 1,000 definitions have 4,600 values of it.
+//! After every ten fetches and after each disturbance, the values of every host
+//! are compared with those of the interpreter with plans of its own. A
+//! difference is a failure.
 
 mod churn;
 mod client;
@@ -47,7 +47,7 @@ const PARTS: [&str; 7] = ["alike", "drawn", "classes", "blocking", "churn", "rec
 /// Parts that need one.
 const REAL_PARTS: [&str; 3] = ["context", "derived", "async"];
 
-/// How much is done.
+/// The amount of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Hosts.
@@ -56,7 +56,7 @@ pub struct Sizes {
     pub few: u32,
     /// Fetches that are timed together.
     pub rounds: u32,
-    /// Runs of which the median counts.
+    /// Number of runs; the median counts.
     pub turns: u32,
     /// Instance domains, for churn in one of them.
     pub domains: u32,
@@ -65,7 +65,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// For so many hosts.
+    /// The sizes for this number of hosts.
     fn of(hosts: u32) -> Sizes {
         let large = hosts >= 100;
         Sizes {
@@ -79,7 +79,7 @@ impl Sizes {
     }
 }
 
-/// What was asked for.
+/// The parts to run.
 struct Wanted {
     sizes: Sizes,
     json: bool,
@@ -93,7 +93,7 @@ fn wanted(arguments: &[String]) -> Result<Wanted, Box<dyn Error>> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().cloned().ok_or(format!("{argument}: what?"));
         match argument.as_str() {
-            // cargo says so.
+            // An argument that cargo adds.
             "--bench" => {}
             "--json" => wanted.json = true,
             "--hosts" => wanted.sizes = Sizes::of(value()?.parse()?),
@@ -134,7 +134,7 @@ fn part_elsewhere(
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(Row::parse).collect())
 }
 
-/// Runs the parts that are asked for, and prints their figures.
+/// Runs the requested parts, and prints their figures.
 fn report(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
     let Wanted { sizes, json, only, host } = wanted(arguments)?;
     let real = REAL_PARTS.iter().filter(|_| host.is_some());
@@ -158,7 +158,7 @@ fn report(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
     Ok(rows)
 }
 
-/// One of the three processes. Gives the figures where they are printed.
+/// One of the three processes. Returns the figures if it prints them.
 pub fn run(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -169,7 +169,7 @@ pub fn run(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
             Ok(Vec::new())
         }
         [PART, name, hosts, ref host @ ..] => {
-            // One task that is gone would keep all others waiting.
+            // If one task ended, all others would wait for it.
             std::panic::set_hook(Box::new(|panic| {
                 eprintln!("fleet: {panic}");
                 std::process::exit(101);

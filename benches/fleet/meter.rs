@@ -1,5 +1,5 @@
-//! What this process uses: processor time, memory, and memory of the kernel for
-//! sockets.
+//! The resources that this process uses: processor time, memory, and the
+//! kernel's memory for sockets.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub fn resident() -> i64 {
     pages.unwrap_or(0) * page_bytes()
 }
 
-/// Memory that the kernel has for buffers of TCP sockets in bytes, of all
-/// processes here, so that both ends of a connection count.
+/// The kernel's memory for buffers of TCP sockets, in bytes. It covers all
+/// processes, and so both ends of a connection.
 pub fn kernel_socket_memory() -> i64 {
     let text = std::fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("TCP:"));
@@ -38,10 +38,10 @@ fn page_bytes() -> i64 {
     i64::try_from(rustix::param::page_size()).unwrap_or(4096)
 }
 
-/// Lets this process have as many files as it may.
+/// Raises this process's limit of files to the maximum.
 pub fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Where it cannot be, connecting says so.
+    // If that fails, connecting reports it.
     let _ = setrlimit(Resource::Nofile, raised);
 }

@@ -1,5 +1,5 @@
-//! Whether values are right: what the interpreter gives, node by node, with
-//! plans that were made for nothing else and from the same fetched bytes.
+//! The right values, to compare with: those of the interpreter, node by node,
+//! with plans made only for this and from the same fetched bytes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub fn copy(batch: &ResultBatch) -> ResultBatch {
     copy
 }
 
-/// All that there is to an evaluation: statuses, instances and bits. Why there
-/// is no difference yet does not count, for a gap and a beginning are the same
-/// to an oracle that saw nothing before.
+/// A digest of an evaluation: statuses, instances and bits. The reason for a
+/// missing difference does not count. To an oracle without earlier samples, a
+/// gap and a beginning are the same.
 pub fn print(evaluation: &Evaluation<'_>) -> u64 {
     let mut hasher = FxHasher::default();
     for (_, values) in evaluation.outputs() {
@@ -44,7 +44,7 @@ pub fn print(evaluation: &Evaluation<'_>) -> u64 {
     hasher.finish()
 }
 
-/// All NaN are one.
+/// The bits of a value. All NaN have the same.
 fn bits(value: Value<'_>) -> u64 {
     match value {
         Value::F64(number) if number.is_nan() => f64::NAN.to_bits(),
@@ -63,7 +63,7 @@ fn bits(value: Value<'_>) -> u64 {
     }
 }
 
-/// Reads all values; gives their number and something that depends on each.
+/// Reads all values; returns their number, and a digest that depends on each.
 pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
     let (mut count, mut sum) = (0, 0u64);
     for (_, values) in evaluation.outputs() {
@@ -75,7 +75,7 @@ pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
     (count, sum)
 }
 
-/// What some fetches in a row give, by the [`print`] of the last.
+/// The right digest of the last of several fetches, see [`print`].
 pub fn expected(compiled: &Arc<Compiled>, batches: Vec<ResultBatch>) -> u64 {
     let mut evaluator = compiled.evaluator();
     evaluator.use_general_path();

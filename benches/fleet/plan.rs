@@ -1,6 +1,6 @@
-//! What a simulated fleet is like: how many hosts, how alike they are, and
-//! where each is found. Client and fake hosts, in two processes, go by the same
-//! plan; it knows nothing of metrics.
+//! The plan of a simulated fleet: the number of hosts, how alike they are, and
+//! the address of each. Client and fake hosts, in two processes, follow the
+//! same plan. `definitions` has the metrics.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 pub const DOMAINS: u32 = 6;
 /// Instances of each domain, of hosts whose counts are alike.
 pub const ALIKE: u32 = 10;
-/// Most instances of a domain, of hosts whose counts are drawn.
+/// Largest number of instances of a domain, if it is drawn.
 const MOST: u64 = 64;
 
 /// See above.
@@ -18,18 +18,18 @@ pub struct Plan {
     pub hosts: u32,
     /// Number of classes of hosts with different metadata.
     pub classes: u32,
-    /// Whether the number of instances is drawn from 1 to 64, independently for
-    /// each host and domain; else it is [`ALIKE`].
+    /// True if the number of instances is drawn from 1 to 64, independently for
+    /// each host and domain. Otherwise it is [`ALIKE`].
     pub is_drawn: bool,
 }
 
 impl Plan {
-    /// As arguments of a process.
+    /// The plan as arguments of a process.
     pub fn arguments(self) -> [String; 3] {
         [self.hosts.to_string(), self.classes.to_string(), self.is_drawn.to_string()]
     }
 
-    /// What [`Plan::arguments`] gave.
+    /// Reads the arguments from [`Plan::arguments`].
     pub fn parse(arguments: &[String]) -> Option<Plan> {
         let [hosts, classes, is_drawn] = arguments else { return None };
         let (hosts, classes) = (hosts.parse().ok()?, classes.parse().ok()?);

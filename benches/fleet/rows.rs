@@ -1,4 +1,4 @@
-//! The figures: one line each, as text for people or as JSON.
+//! The figures: one line each, as text or as JSON.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct Row {
     /// A word for programs.
     pub key: String,
-    /// What it is, for people.
+    /// The subject in words.
     pub what: String,
     /// The figure.
     pub value: f64,
@@ -21,20 +21,20 @@ impl Row {
         Row { key: key.into(), what: what.into(), value, unit: unit.into() }
     }
 
-    /// As JSON in one line.
+    /// The row as JSON in one line.
     pub fn json(&self) -> String {
         json!({"key": self.key, "what": self.what, "value": self.value, "unit": self.unit})
             .to_string()
     }
 
-    /// What [`Row::json`] gave.
+    /// Reads a line from [`Row::json`].
     pub fn parse(line: &str) -> Option<Row> {
         let value: Value = serde_json::from_str(line).ok()?;
         let text = |key: &str| value[key].as_str();
         Some(Row::new(text("key")?, text("what")?, value["value"].as_f64()?, text("unit")?))
     }
 
-    /// For people.
+    /// The row as text.
     pub fn text(&self) -> String {
         let Row { key, what, value, unit } = self;
         let number = match value.abs() {

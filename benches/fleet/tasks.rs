@@ -1,6 +1,6 @@
-//! Many hosts in one thread: a task each, which waits for the next round and
-//! then fetches and evaluates. In an ordinary round a few hosts at a time are on
-//! their way, as in a fleet whose fetches are spread over an interval; after all
+//! Many hosts in one thread. Each has a task, which waits for the next round and
+//! then fetches and evaluates. In an ordinary round a few hosts at a time are
+//! active, as in a fleet whose fetches are spread over an interval. After all
 //! connections were cut, all of them are.
 
 use std::cell::{Cell, RefCell};
@@ -21,10 +21,10 @@ use super::oracle;
 /// Hosts that are on their way at a time.
 const AT_A_TIME: usize = 32;
 
-/// What every host does once.
+/// A step that every host does once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// Nothing yet.
+    /// No step yet.
     Begin,
     /// Fetches and evaluates.
     Evaluate,
@@ -34,11 +34,11 @@ pub enum Round {
     Check,
     /// Fetches, all at once and until it succeeds.
     Return,
-    /// Asks the oracle about what came of [`Round::Return`].
+    /// Compares the result of [`Round::Return`] with the oracle.
     CheckReturn,
 }
 
-/// What tasks share.
+/// The parts that tasks share.
 struct Shared {
     definitions: ClientDefinitions,
     buffers: RefCell<Buffers>,
@@ -49,7 +49,7 @@ struct Shared {
     found: RefCell<Found>,
 }
 
-/// What happened in a round.
+/// The results of a round.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Values that were read.
@@ -74,7 +74,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// No host yet.
+    /// A fleet without hosts.
     pub fn new(definitions: &str) -> Fleet {
         let shared = Shared {
             definitions: ClientDefinitions::new(definitions, Backend::Jit),
@@ -100,7 +100,7 @@ impl Fleet {
         self.outcome().await
     }
 
-    /// Lets every host do something once.
+    /// Lets every host do one step.
     pub async fn round(&self, round: Round) -> Found {
         self.shared.running.set(self.hosts);
         self.rounds.send_modify(|(number, now)| {
@@ -156,7 +156,7 @@ async fn live(spec: HostSpec, shared: Rc<Shared>, mut rounds: watch::Receiver<(u
 
 struct Host {
     client: Client,
-    /// What the first fetch after a cut gave: the bytes, and the print of the values.
+    /// The first fetch after a cut: its bytes, and the digest of its values.
     returned: Option<Box<(ResultBatch, u64)>>,
 }
 
@@ -224,7 +224,7 @@ impl Host {
 
     async fn come_back(&mut self, shared: &Shared) {
         let mut batch = shared.batch();
-        // The connection at hand was cut: that it fails is no wonder.
+        // True if the current connection was cut, and its failure is expected.
         let mut is_known_to_be_cut = false;
         loop {
             match self.client.fetch(&shared.definitions, &mut batch).await {
@@ -248,7 +248,7 @@ impl Host {
     }
 }
 
-/// Some work, and the processor time that it took.
+/// Does some work, and measures its processor time.
 fn timed<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let before = thread_time();
     let outcome = work();

@@ -1,5 +1,5 @@
-//! Families of expressions, each with a kernel: those that have loops in
-//! `loops.c`, and metrics of the types that they need.
+//! Families of expressions, each with a kernel: those with loops in `loops.c`,
+//! and metrics of the types that they need.
 
 use std::sync::Arc;
 

@@ -53,8 +53,8 @@ fn line(name: &str, expression: &str) -> Result<String, String> {
     Ok(format!("{name}\t{output}\t{single}\t{}\t{constants}\t{code}", operands.join(" ")))
 }
 
-/// Writes the kernels of the families whose names have one of these parts; all
-/// if there are none.
+/// Writes the kernels of the families whose names contain one of `wanted`; all
+/// if that is empty.
 ///
 /// # Errors
 /// An expression has no kernel.

@@ -1,5 +1,6 @@
 //! pmderive's side of `benches/peer/run`: the same work as that of the C
-//! programs beside it, told in lines of the same form, and the table of both.
+//! programs beside it, reported in lines of the same form, and the table of
+//! both.
 
 mod families;
 mod kernels;

@@ -36,7 +36,7 @@ use crate::synth::{LANGUAGE, Rig, Synth, compile, definitions, register};
 const WARM: usize = 3;
 const SECOND: i64 = 1_000_000_000;
 
-/// What a mode is asked for.
+/// The options of a mode.
 struct Work {
     source: Option<String>,
     kind: String,
@@ -139,7 +139,7 @@ fn processor() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Most memory that this process has had, in KB.
+/// Largest memory of this process so far, in KB.
 fn peak_kb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -243,7 +243,7 @@ fn next(
 }
 
 /// Prints all values: fetch, metric, instance, and the bits of the value. The
-/// first fetches are left out, of which libpcp has no rates.
+/// first fetches are left out, because libpcp has no rates for them.
 fn values(work: &Work) -> Result<(), String> {
     let mut source = work.open()?;
     let registry = register(&work.text());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What is measured.
+/// One measurement.
 struct Row {
     name: String,
     unit: &'static str,
@@ -28,11 +28,11 @@ enum Run {
     Keys(Tool, String, &'static [&'static str], f64),
     /// A line of `limits128`, by what it begins with.
     Limit(String),
-    /// The milliseconds that a whole process takes.
+    /// The milliseconds of a whole process.
     Whole(Tool, String),
 }
 
-/// Whose program it is.
+/// The owner of the program.
 #[derive(Clone)]
 enum Tool {
     /// In the folder of C programs.
@@ -45,7 +45,7 @@ enum Tool {
     Pcp(&'static str),
 }
 
-/// Where everything is.
+/// The places of programs and archives.
 struct Places {
     programs: PathBuf,
     archives: PathBuf,

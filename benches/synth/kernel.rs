@@ -49,7 +49,7 @@ impl KernelRig {
         KernelRig { program, kernel, rows, work, history, scratch: Scratch::default() }
     }
 
-    /// Runs it once, as native code if there is some; gives its flags.
+    /// Runs it once, as native code if there is some; returns its flags.
     pub fn run(&mut self) -> u64 {
         let KernelRig { program, kernel, rows, work, history, scratch } = self;
         let mut arenas = Arenas { work, history, constants: &program.constants };

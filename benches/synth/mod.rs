@@ -1,8 +1,8 @@
 //! Synthetic metrics in memory, and derived metrics over them.
 //!
-//! Input: how many metrics of each type and how many instances. Output: a source
-//! that delivers encoded results as a connection does, and evaluators over it. The time
-//! that the source itself takes is known, so that it can be left out of what is measured.
+//! Input: the number of metrics of each type, and the number of instances. Output: a
+//! source that delivers encoded results as a connection does, and evaluators over it. The
+//! source's own time is measured, so benchmarks can subtract it.
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
 pub mod kernel;
@@ -29,7 +29,7 @@ use pmderive_runtime::source::{
 };
 use pmderive_testkit::archives;
 
-/// What definitions are written in.
+/// The language of the definitions.
 pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 const DOMAIN: u32 = 250;
 const INDOM: InDom = InDom::new(DOMAIN, 1);
@@ -76,12 +76,12 @@ impl Synth {
         }
     }
 
-    /// With instances that leave and join at every fetch.
+    /// The same metrics with instances that leave and join at every fetch.
     pub fn with_churn(self, churn: InstId) -> Synth {
         Synth { churn, ..self }
     }
 
-    /// The answer to a fetch of `list` at the record at hand.
+    /// Encodes the current record as the answer to a fetch of `list`.
     fn encode(&mut self, list: &FetchList) {
         let record = self.record as u64;
         let mut writer = ResultWriter::new(&mut self.frame, Timestamp::default());
@@ -130,7 +130,7 @@ impl Synth {
         self.list = list.id();
     }
 
-    /// Lets the counters of the frame rise.
+    /// Increases the counters of the frame.
     fn advance(&mut self) {
         for (index, offset) in self.counters.iter().enumerate() {
             let value = &mut self.frame.wire_mut().expect("encoded").bytes[*offset..][..8];
@@ -326,9 +326,9 @@ pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> A
 
 /// Definitions under evaluation.
 pub struct Rig {
-    /// Where the values come from.
+    /// The source of the values.
     pub source: Synth,
-    /// What evaluates them.
+    /// The evaluator.
     pub evaluator: Evaluator,
     /// Its buffers.
     pub workspace: Workspace,
@@ -345,7 +345,7 @@ impl Rig {
         rig
     }
 
-    /// Fetches `times` times; gives the time without the source's.
+    /// Fetches `times` times; returns the time without the source's.
     pub fn fetch(&mut self, times: u64) -> Duration {
         let before = self.source.spent;
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Calls of the archive writer, and what is read afterwards.
+//! Calls of the archive writer, and the archive read back afterwards.
 
 #![no_main]
 

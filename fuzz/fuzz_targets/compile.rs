@@ -1,4 +1,4 @@
-//! Text of definitions, as far as their values.
+//! Text of definitions, from parsing to values.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Hosts that change under the hands of clients that share what is alike,
-//! against clients that share nothing.
+//! Hosts that change while clients with shared parts read them, against clients
+//! that share nothing.
 
 #![no_main]
 

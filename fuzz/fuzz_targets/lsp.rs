@@ -1,4 +1,4 @@
-//! A text, an edit, and everything that an editor may ask.
+//! A text, an edit, and every request that an editor may send.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A pattern of `matchinst` and what it is matched with.
+//! A pattern of `matchinst` and the text to match.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Client and fake pmcd coupled: what both do, and what goes wrong.
+//! Client and fake pmcd coupled: the actions of both, and faults between them.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Text that values are read from.
+//! Text to read values from.
 
 #![no_main]
 

@@ -1,12 +1,12 @@
-//! Writing an archive: records that are in memory, the whole way from archive
-//! to archive, and pmlogextract(1) on that way.
+//! Writing an archive: records in memory, the whole way from archive to
+//! archive, and pmlogextract(1) on that way.
 //!
 //! ```text
 //! cargo bench -p pmderive-runtime --bench archive_writer
 //! ```
 //!
 //! `WRITER_ARCHIVE` names another archive than the one recorded for this
-//! project. What the writer would refuse of it is skipped, record by record.
+//! project. Records that the writer would refuse are skipped one by one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! From bytes to value sets: checking the PDU of a fetch, and scanning the
-//! records of an archive. What columns of values cost is told by `copy` of the
-//! compiler's benchmark `evaluation`.
+//! records of an archive. The group `copy` of the compiler's benchmark
+//! `evaluation` gives the cost of columns of values.
 
 use std::path::Path;
 

@@ -8,11 +8,11 @@ use pmderive_runtime::model::{Pmid, Value, ValueType};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 
-/// Connections, of which each takes a file at both ends.
+/// Number of connections. Each needs a file at both ends.
 const CONNECTIONS: u64 = 5_000;
 
-/// Raises the number of files that this process may have, and says how many
-/// connections it can make.
+/// Raises this process's limit of files, and returns the number of possible
+/// connections.
 fn possible_connections() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -49,7 +49,7 @@ fn five_thousand_connections_are_served_and_fetched_from() {
             (format!("pcp://{address}").parse().expect("a specification"), host)
         })
         .collect();
-    // Nobody here measures time: a machine may be slow.
+    // This test measures no time, because a machine may be slow.
     let options = ConnectOptions {
         connect_timeout: None,
         request_timeout: None,
@@ -63,7 +63,7 @@ fn five_thousand_connections_are_served_and_fetched_from() {
             let client = AsyncHostContext::open_with(spec, options.clone()).await;
             clients.push((client.expect("a connection"), Arc::clone(host)));
         }
-        // All of them at once, three times.
+        // All connections at once, three times.
         for _ in 0..3 {
             let fetches = clients.into_iter().map(|(mut client, host)| {
                 tokio::spawn(async move {
@@ -133,7 +133,7 @@ fn one_process_listens_on_sockets_of_all_kinds() {
         let mut context = context.expect("a connection");
         assert_eq!(context.host_name().expect("a name"), "web1");
         assert_eq!(context.fetch_values(&pmids).expect("values").sets.len(), 3);
-        // All connections are reset, those that are idle as well.
+        // All connections are reset, including idle ones.
         pmcd.host().drop_connections();
         assert!(context.fetch_values(&pmids).is_err());
         assert_eq!(context.fetch_values(&pmids).expect("values").sets.len(), 3);

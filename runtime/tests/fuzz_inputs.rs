@@ -1,6 +1,6 @@
-//! Replays what the fuzz targets of this crate start from and what once broke
-//! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
-//! that what fuzzing found stays fixed without a fuzzer.
+//! Replays the inputs of this crate's fuzz targets, starting points and former
+//! failures: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`.
+//! Bugs that fuzzing found stay fixed without a fuzzer.
 
 use pmderive_testkit::replays;
 

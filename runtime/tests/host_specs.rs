@@ -1,11 +1,11 @@
-//! Host specifications against what libpcp's parser makes of them.
+//! Host specifications, compared with the reading of libpcp's parser.
 
 use pmderive_runtime::context::spec::{HostAndPorts, Target};
 use pmderive_runtime::context::{Encryption, HostSpec};
 use pmderive_runtime::proto::Secret;
 use serde_json::{Value, json};
 
-/// Where this parser deliberately is of another opinion.
+/// Rows in which this parser deliberately differs.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("", "libpcp's parser leaves it to the context to find no host"),
     ("host@", "a proxy without a name cannot be connected to"),
@@ -37,7 +37,7 @@ fn hosts(spec: &HostSpec) -> Value {
     }
 }
 
-/// What is wrong with the attributes of a specification, if anything.
+/// The mistake in the attributes of a specification, if there is one.
 fn judge_attributes(spec: &HostSpec, protocol: &str, recorded: &Value) -> Result<(), String> {
     let user = spec.user.clone().unwrap_or_default();
     let text = |number: &str| {
@@ -72,7 +72,7 @@ fn judge_attributes(spec: &HostSpec, protocol: &str, recorded: &Value) -> Result
     }
 }
 
-/// What differs between a parsed text and its recorded row.
+/// The difference between a parsed text and its recorded row.
 fn judge(row: &[Value]) -> Result<(), String> {
     let [text, status, recorded, attributes, _, message] = row else {
         return Err("a row of another shape".to_owned());

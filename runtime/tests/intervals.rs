@@ -1,4 +1,4 @@
-//! Intervals as text against libpcp's reading of them.
+//! Intervals as text, compared with libpcp's reading of them.
 
 use std::path::Path;
 use std::time::Duration;

@@ -33,7 +33,7 @@ fn patterns_are_those_of_the_c_library() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What would take for ever ends in an error, and soon.
+/// A match that would never end is an error, and soon.
 #[test]
 fn work_is_bounded() {
     let long = "a".repeat(200) + "b";
@@ -75,7 +75,7 @@ fn patterns_search_and_know_text_beyond_ascii() {
         assert_eq!(pattern.is_match("caf\u{e9}"), Ok(true));
         assert_eq!(pattern.is_match("x\u{e9}\u{e8}y"), Ok(true));
         assert_eq!(pattern.is_match("cafe\u{e9}"), Ok(false));
-        // Bytes that are no text harm nothing.
+        // Bytes that are not text do no harm.
         assert_eq!(pattern.is_match(b"ca\xfff"), Ok(false));
         assert_eq!(pattern.is_match(b"\xff\xc3\xa9\xc3\xa8\xfe"), Ok(true));
     }

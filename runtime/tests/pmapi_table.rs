@@ -1,7 +1,7 @@
-//! Holds the table of README.md to the code: every function of the PMAPI that
-//! a client needs (data/pmapi/functions.txt) has one row; where the row names
-//! a Rust item, that item exists, and a doc comment names the manual page of
-//! the row's first function, so that it can be found by PCP's name.
+//! Compares the table of README.md with the code. Every function of the PMAPI
+//! that a client needs (data/pmapi/functions.txt) has one row. Where the row
+//! names a Rust item, that item exists. A doc comment names the manual page of
+//! the row's first function, so readers can search for PCP's name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn sources() -> Vec<String> {
     texts
 }
 
-/// Functions, item (none where there is no Rust form) and remark of each row.
+/// Functions, item (`None` without a Rust form) and remark of each row.
 fn rows(readme: &str) -> Vec<(Vec<&str>, Option<&str>, &str)> {
     let rows = readme.lines().filter(|line| line.starts_with("| pm"));
     let cells = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! README.md shows the example `rates` as it is, and what it prints.
+//! README.md shows the example `rates` unchanged, and its output.
 
 #[path = "../examples/rates.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Values as text against what the C library prints.
+//! Values as text, compared with the C library's output.
 
 use std::path::Path;
 

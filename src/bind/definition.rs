@@ -5,9 +5,9 @@ use pmderive_runtime::positions;
 use pmderive_runtime::program::OutputId;
 
 positions! {
-    /// Position of a definition in a list with operands before their users: among
-    /// those that are checked together, and after that among those that are planned
-    /// together.
+    /// Position of a definition in a list with operands before their users. Before
+    /// planning the list is that of the definitions checked together, afterwards
+    /// that of those planned together.
     pub DefinitionId;
 }
 

@@ -1,8 +1,8 @@
 //! Instance domains that operators treat as the same: the file `indom.conf` of
 //! PCP 7.
 //!
-//! Two domains are equivalent if elements of one line match both. The file is
-//! read at the first question. This module knows nothing of expressions.
+//! Two domains are equivalent if elements of one line match both. The first
+//! question reads the file.
 
 use crate::escape;
 use std::fs;
@@ -24,7 +24,7 @@ pub struct EquivalentDomains {
     file: Option<PathBuf>,
     lines: OnceLock<Vec<Vec<Element>>>,
     warning: Mutex<Option<String>>,
-    /// True if two different domains have met in an expression.
+    /// True if an expression has combined two different domains.
     is_consulted: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl EquivalentDomains {
         EquivalentDomains { file: Some(file.into()), ..EquivalentDomains::default() }
     }
 
-    /// The domains of this machine's configuration: the file that
+    /// The domains of this machine's configuration. The file is the one that
     /// `PCP_INDOM_CONFIG` names (none if it is empty), or else `pcp/indom.conf`
     /// below `PCP_ETC_DIR`.
     pub fn of_this_machine() -> EquivalentDomains {
@@ -81,8 +81,8 @@ impl EquivalentDomains {
         self.share_a_line(a, b)
     }
 
-    /// The equivalent pairs of different domains, by their positions in the
-    /// list. For comparing sources, not expressions.
+    /// The equivalent pairs of different domains, as positions in `domains`. It
+    /// serves to compare sources, not expressions.
     pub(crate) fn pairs(&self, domains: &[InDom]) -> Vec<(u32, u32)> {
         if self.lines().is_empty() {
             return Vec::new();
@@ -100,7 +100,8 @@ impl EquivalentDomains {
         self.lines().iter().any(|line| matches(line, a) && matches(line, b))
     }
 
-    /// Why the file is ignored, once an expression depends on it. Given once.
+    /// The reason why the file is ignored, once an expression depends on it.
+    /// Given once.
     pub fn take_warning(&self) -> Option<String> {
         if !self.is_consulted.load(Ordering::Relaxed) {
             return None;

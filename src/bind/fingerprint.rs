@@ -1,8 +1,8 @@
-//! A fingerprint is what similar sources have in common: the answers to the
-//! same questions, without each source's own identifiers. Definitions mean the
-//! same in sources with equal fingerprints.
+//! A fingerprint: the answers that similar sources have in common, without each
+//! source's own identifiers. Definitions mean the same in sources with equal
+//! fingerprints.
 //!
-//! Identifiers of metrics and instance domains are replaced by numbers in the
+//! Numbers replace the identifiers of metrics and instance domains, in the
 //! order of first appearance. Identifiers that the definitions contain come
 //! first. [`Identities`] keeps the identifiers of one source for these numbers.
 
@@ -18,8 +18,8 @@ use crate::bind::equivalent_domains::EquivalentDomains;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     /// The answers in the order of the questions, each with its number of
-    /// repetitions in a row: usually the source knows none of the definitions'
-    /// own names. Metrics and domains are numbers.
+    /// repetitions in a row. Repetitions are common: usually the source knows
+    /// none of the definitions' own names. Metrics and domains are numbers.
     found: Box<[(Found, u32)]>,
     /// Pairs of domains, by number, that operators treat as the same.
     equivalent: Box<[(u32, u32)]>,

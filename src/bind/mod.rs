@@ -1,8 +1,8 @@
 //! Binding: from the names in expressions to the source's facts about them.
 //!
-//! `references` finds the names. `questions` decides what to ask, and asks.
-//! [`Names`] gives the meaning of the answers. `fingerprint` has what the
-//! answers of similar sources have in common. The checker decides what a
+//! `references` finds the names. `questions` chooses the questions and asks
+//! them. [`Names`] gives the meaning of the answers. `fingerprint` holds what
+//! the answers of similar sources have in common. The checker decides what a
 //! missing name means for an expression.
 
 mod definition;

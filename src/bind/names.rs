@@ -18,8 +18,8 @@ pub enum Name {
     Unknown(PmStatus),
     /// A metric without a descriptor, with the source's status.
     NoDescriptor(PmStatus),
-    /// Another derived metric, with its metadata if libpcp accepts it as an operand. It
-    /// treats that as a metric of a domain that no source serves.
+    /// Another derived metric, with its metadata if libpcp accepts it as an operand.
+    /// libpcp treats it as a metric of a domain that no source serves.
     Derived(Option<MetricDesc>),
     /// Another derived metric that can be an operand.
     Nested {
@@ -28,8 +28,8 @@ pub enum Name {
         /// Its position among the definitions that are checked together.
         definition: DefinitionId,
     },
-    /// Another derived metric whose definition has mistakes, so that it cannot
-    /// be an operand.
+    /// Another derived metric that cannot be an operand, because its definition
+    /// has mistakes.
     Unusable,
 }
 
@@ -46,8 +46,8 @@ pub struct Names {
 
 impl Names {
     /// The meaning of names, from a source's answers about them.
-    /// `is_derived` says which names are derived metrics, unless the source has
-    /// a metric with that name.
+    /// `is_derived` tells derived metrics by their names; a metric of the
+    /// source with the same name takes precedence.
     pub(crate) fn new<'n>(
         names: impl Iterator<Item = (&'n Arc<str>, &'n Found)>,
         is_derived: impl Fn(&str) -> bool,
@@ -67,8 +67,8 @@ impl Names {
     }
 
     /// Sets whether an operand that the source lacks counts as `novalue()`
-    /// (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). For
-    /// `defined()` it is still missing.
+    /// (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). `defined()`
+    /// still reports it as missing.
     pub fn treat_missing_as_novalue(&mut self, wanted: bool) {
         self.missing_is_novalue = wanted;
     }
@@ -96,8 +96,8 @@ impl Names {
         }
     }
 
-    /// Finds the unknown names whose definitions were refused. With `extensions` they are
-    /// derived metrics that cannot be used; without, libpcp knows nothing of them.
+    /// Marks the unknown names whose definitions were refused. With `extensions`, they
+    /// are derived metrics that cannot be used. Without, libpcp knows nothing of them.
     pub(crate) fn refuse(&mut self, extensions: bool, is_refused: impl Fn(&str) -> bool) {
         for (name, meaning) in &mut self.known {
             if !matches!(meaning, Name::Unknown(_)) || !is_refused(name) {

@@ -1,9 +1,10 @@
 //! The questions that binding asks a source: the names that definitions
 //! mention, and the descriptors of the metrics among them.
 //!
-//! All names of all definitions are asked for together, so binding takes two
-//! round trips, however many there are. Blocking and async sources get the same
-//! questions. This module does not know what an answer means for an expression.
+//! Binding asks for all names of all definitions together. It needs two round
+//! trips, however many definitions there are. Blocking and async sources get
+//! the same questions. The checker decides what an answer means for an
+//! expression.
 
 use std::sync::Arc;
 
@@ -32,8 +33,8 @@ pub enum Found {
 pub(crate) struct Mentions {
     /// The definitions' own names, then the other names.
     pub names: Vec<Arc<str>>,
-    /// Number of the definitions' own names. It matters whether the source has
-    /// metrics with these names, but not why it lacks them.
+    /// Number of the definitions' own names. Binding needs to know whether the
+    /// source has metrics with these names, but not why it lacks them.
     pub own: usize,
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn mentions<'e>(
 }
 
 impl Mentions {
-    /// What to ask first: the identifiers of the names, in order.
+    /// The first questions: the identifiers of the names, in order.
     fn identifiers(&self) -> Vec<Question<'_>> {
         let (own, others) = self.names.split_at(self.own);
         let own = own.iter().map(|name| Question::PmidIfAny(name));
@@ -73,13 +74,13 @@ fn pmids(answers: Vec<Answer>) -> Vec<Result<Pmid, PmStatus>> {
     answers.into_iter().map(pmid).collect()
 }
 
-/// What to ask then: the descriptors of the metrics among the names.
+/// The second questions: the descriptors of the metrics among the names.
 fn descriptors(pmids: &[Result<Pmid, PmStatus>]) -> Vec<Question<'static>> {
     pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect()
 }
 
-/// Joins the names' identifiers with the descriptors, which belong to the known
-/// metrics in order.
+/// Joins the names' identifiers with the descriptors. `descs` has one for each
+/// known metric, in order.
 fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
     let mut descs = descs.into_iter();
     let found = |pmid: Result<Pmid, PmStatus>| match pmid {

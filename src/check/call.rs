@@ -1,9 +1,10 @@
-//! A call of a function that libpcp does not have, as its rule sees it.
+//! A call of a function that libpcp does not have, as the function's rule sees
+//! it.
 //!
-//! The rules are in [`crate::functions`]. This module has what several of them
-//! need: the operands, the arguments that are written as such, refusals, and
-//! the nodes that they make. Where libpcp's rules for operators would wrap or
-//! cut off numbers, the types of results are wide enough instead.
+//! [`crate::functions`] has the rules. This module has what several rules need:
+//! operands, literal arguments, refusals, and the nodes that rules make. Where
+//! libpcp's rules for operators would wrap or cut off numbers, result types are
+//! wide enough instead.
 
 use std::time::Duration;
 
@@ -125,7 +126,7 @@ impl Call<'_, '_> {
         Ok((pattern.clone(), *negated))
     }
 
-    /// Where an operand stands.
+    /// The place of an operand in the text.
     pub fn span_of(&self, operand: Operand) -> Span {
         self.checker.span(operand.expr)
     }
@@ -160,7 +161,7 @@ impl Call<'_, '_> {
         self.checker.report(diagnostic)
     }
 
-    /// Refuses counters, of whose values only the change means anything.
+    /// Refuses counters: only changes of their values have a meaning.
     pub fn not_counting(&mut self, operand: Operand) -> Checked<()> {
         if operand.desc.semantics != Semantics::Counter {
             return Ok(());
@@ -177,8 +178,8 @@ impl Call<'_, '_> {
         )
     }
 
-    /// Refuses units other than none and those of a plain count. A count of thousands
-    /// is none: its number means something else than that of the count.
+    /// Refuses units other than none and a plain count. A count of thousands is
+    /// refused too, because its number differs from that of the count.
     pub fn plain_number(&mut self, operand: Operand, what: &str, help: &str) -> Checked<()> {
         let Desc { units, .. } = operand.desc;
         let span = self.span_of(operand);
@@ -202,7 +203,7 @@ impl Call<'_, '_> {
         self.checker.one_indom(operands, &format!("`{}()`", self.function.name))
     }
 
-    /// A node for the call, a part of it, or what an operand becomes.
+    /// A node for the call, for a part of it, or for a converted operand.
     pub fn node(&mut self, kind: TypedKind, desc: Desc) -> TypedId {
         self.checker.push(kind, desc)
     }
@@ -220,7 +221,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// Discrete if all are, which literals are.
+/// Discrete if all operands are discrete, as literals are.
 pub(crate) fn plain_semantics(descs: &[Desc]) -> Semantics {
     match descs.iter().all(|desc| desc.semantics == Semantics::Discrete) {
         true => Semantics::Discrete,

@@ -1,8 +1,8 @@
-//! Explains where an operand got the property that is wrong with it: its type,
-//! semantics, units or instances, node by node from the metrics up.
+//! Explains how an operand got the property that is wrong: its type, semantics,
+//! units or instances. The explanation goes node by node from the metrics up.
 //!
-//! It looks at nodes that were checked, knows the rules that gave them their
-//! metadata, and names only nodes that change something.
+//! It reads checked nodes, knows the rules that gave them their metadata, and
+//! names only nodes that change something.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
@@ -13,12 +13,14 @@ use crate::syntax::ast::{
     Aggregate, Attributes, BinaryOp, ExprId, NodeKind, NumberValue, Temporal, UnaryOp,
 };
 
-/// Most steps of a derivation; those nearest to the operand.
+/// Largest number of steps of a derivation. The steps nearest to the operand
+/// stay.
 const MAX_STEPS: usize = 64;
 
 impl Checker<'_> {
-    /// Where a checked operand got a property. `None` for a metric or constant,
-    /// which shows it itself, and where there is nothing to tell.
+    /// The derivation of a property of a checked operand. `None` for a metric
+    /// or constant, which shows the property itself, and where nothing explains
+    /// it.
     pub(super) fn derivation(
         &self,
         operand: ExprId,
@@ -48,12 +50,12 @@ impl Checker<'_> {
                 };
                 steps.push(Step { span: self.span(id), value, reason });
             }
-            // The right operand is told of last.
+            // The right operand comes last.
             self.expr.operands(id, |operand| waiting.push(operand));
         }
         steps.reverse();
         let span = self.span(operand);
-        // An operand that is a step itself must not be all that is told.
+        // An operand that is a step itself must not be the only step.
         (!steps.is_empty()).then(|| Derivation {
             span,
             subject: subject.to_owned(),
@@ -62,7 +64,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Why a node has this property, if it is not just that of its operand.
+    /// The reason why a node has this property, if its operand does not explain
+    /// it.
     fn reason(&self, id: ExprId, desc: &Desc, property: Property) -> Option<String> {
         let node = &self.expr.node(id).kind;
         match property {
@@ -211,7 +214,7 @@ impl Checker<'_> {
 
 const OWN: &str = "the metric's own";
 
-/// Where a constant has something from: a keyword of its own, or a metric.
+/// The origin of a constant's property: its own keyword, or a metric.
 fn given(attributes: &Attributes, by_keyword: bool, keyword: &str) -> String {
     match &attributes.meta {
         Some(meta) if !by_keyword => format!("meta={}", meta.value),

@@ -1,8 +1,8 @@
 //! Checking: from a parsed expression and the meaning of its names to a typed
-//! expression, or to diagnostics that say why there is none.
+//! expression. Without one, the result is diagnostics that say why.
 //!
 //! Nodes are checked in post-order. A node with a wrong operand is not checked
-//! itself, so that one mistake is reported once; independent mistakes are all
+//! itself, so one mistake is reported once. Independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
 mod alike;
@@ -38,7 +38,7 @@ use typed::{Decrease, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Names to suggest in place of unknown ones.
 pub trait Suggest {
-    /// The known name that is most similar to an unknown one; names of definitions count
+    /// The known name that is most similar to an unknown one. Names of definitions count
     /// if derived metrics may be operands.
     fn nearest(&self, name: &str, with_derived: bool) -> Option<String>;
     /// The metrics of the source whose names begin with that of a group.
@@ -48,7 +48,7 @@ pub trait Suggest {
 /// Checks an expression without error nodes. `suggest` has names to suggest in
 /// place of unknown ones.
 ///
-/// `None` when something is wrong, which is then in `diagnostics`.
+/// `None` for an expression with mistakes; `diagnostics` then has them.
 pub fn check(
     expr: &Expr,
     names: &Names,
@@ -60,19 +60,20 @@ pub fn check(
     examined.is_whole.then_some(examined.typed)
 }
 
-/// What checking finds out about an expression, right or wrong.
+/// The results of checking an expression, right or wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Examined {
     /// The typed nodes, as far as they go.
     pub typed: TypedExpr,
     /// True if nothing is wrong, so that `typed` is a whole expression.
     pub is_whole: bool,
-    /// Typed node of each node of the expression. Nodes that are wrong or
-    /// need one that is have none, nor have those that are never chosen.
+    /// Typed node of each node of the expression. A wrong node has none, nor
+    /// has one that needs a wrong node or is never chosen.
     pub nodes: PerNode<Option<TypedId>>,
-    /// Which nodes are left when branches that are never chosen are taken away.
+    /// The nodes that remain without the branches that are never chosen.
     pub live: PerNode<bool>,
-    /// Each node as a guard: known where it does not depend on values.
+    /// Each node as a guard: constant, decided by names, or dependent on
+    /// values.
     pub guards: PerNode<ternary::Guard>,
 }
 
@@ -182,7 +183,7 @@ impl Checker<'_> {
         id
     }
 
-    /// A checked operand; its mistake was reported if it is not.
+    /// A checked operand. An operand without one was reported.
     fn operand(&self, expr: ExprId) -> Checked<Operand> {
         let typed = self.done[expr].ok_or(Reported)?;
         Ok(Operand { expr, typed, desc: self.typed.node(typed).desc })
@@ -218,9 +219,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks one node, whose operands are checked already. Kinds with rules of
-    /// some length have a method of their own; here are the short ones, so that
-    /// one place shows what becomes of each kind.
+    /// Checks one node, whose operands are checked already. Kinds with longer
+    /// rules have a method of their own. The short rules are here, so one place
+    /// shows all kinds.
     fn node(&mut self, node: &Node) -> Checked<TypedId> {
         let span = node.span;
         match &node.kind {
@@ -250,7 +251,7 @@ impl Checker<'_> {
             NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric),
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) => self.metric(&metric.value, metric.span),
-                // Version 6 takes one that can be used.
+                // Version 6 accepts a usable one.
                 Name::Derived(desc) if self.dialect.is_version_7() || desc.is_none() => {
                     self.metric(&metric.value, metric.span)
                 }
@@ -327,8 +328,9 @@ impl Checker<'_> {
         Ok(self.push(TypedKind::Constant(bits), desc))
     }
 
-    /// Version 6 takes any derived metric as an operand, 7.2 one that is the
-    /// whole expression; fetching it gives no value then.
+    /// True if derived metrics can be operands. Version 6 accepts any derived
+    /// metric, and 7.2 one that is the whole expression. Fetching it then gives
+    /// no value.
     fn takes_derived(&self) -> bool {
         match self.dialect {
             _ if self.extensions => false,
@@ -350,7 +352,7 @@ impl Checker<'_> {
                 _ => {
                     let typed = self.metric(&meta.value, meta.span)?;
                     let desc = self.typed.node(typed).desc;
-                    // Only its metadata is wanted.
+                    // Only the metadata is needed.
                     self.typed.nodes.pop();
                     desc
                 }
@@ -400,8 +402,8 @@ impl Checker<'_> {
                         semantics: not_a_counter(desc.semantics),
                         ..desc
                     },
-                    // The operand's metadata; its type too, where a 32-bit
-                    // result can be of that type.
+                    // The operand's metadata, including its type if a 32-bit
+                    // result fits it.
                     _ if desc.value_type == ValueType::I32 => desc,
                     _ => Desc { value_type: ValueType::U32, ..desc },
                 };
@@ -560,7 +562,7 @@ pub(crate) fn not_a_counter(semantics: Semantics) -> Semantics {
     }
 }
 
-/// That labels of hosts make no groups on one host.
+/// Reports labels of hosts as groups: they make no groups on one host.
 fn by_without_fleet(at: Span) -> Diagnostic {
     Diagnostic::error(Code::ByWithoutFleet, at, "a single host has no groups")
         .label(at, "labels tell hosts apart, and this is computed on each host")
@@ -570,12 +572,12 @@ fn by_without_fleet(at: Span) -> Diagnostic {
         )
 }
 
-/// Bits of a constant in its type. Integers keep their low bits; a number
-/// with a point is cut off there if metadata make it an integer.
+/// Bits of a constant in its type. Integers keep their low bits. A number with
+/// a point loses its fraction if metadata make it an integer.
 fn constant_bits(value: NumberValue, value_type: ValueType) -> u64 {
     match (value, value_type) {
         (NumberValue::Integer(value), ValueType::F32) => {
-            // By way of double precision, as it is read.
+            // Double precision comes first, as in reading.
             u64::from((f64::from(value) as f32).to_bits())
         }
         (NumberValue::Integer(value), ValueType::F64) => f64::from(value).to_bits(),
@@ -595,12 +597,12 @@ pub fn units_name(units: &Units) -> String {
     }
 }
 
-/// Which instances there are, for messages.
+/// The instances in words, for messages.
 fn instances_name(indom: Option<InDom>) -> String {
     indom.map_or("single value".to_string(), |indom| format!("instances of {indom}"))
 }
 
-/// What was inferred about an operand, for labels.
+/// The inferred metadata of an operand, for labels.
 pub fn describe(desc: &Desc) -> String {
     describe_with(desc, &instances_name(desc.indom))
 }

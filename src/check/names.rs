@@ -13,8 +13,8 @@ use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
 use crate::syntax::{FUNCTION_NAMES, Group, function_elsewhere, has_same_words, name_mistake};
 use crate::text::Span;
 
-/// Words that are values in other languages, in small letters, and what to
-/// write in their place.
+/// Words that are values in other languages, in small letters, with their
+/// replacements.
 const VALUES: [(&str, &str); 13] = [
     ("novalue", "novalue()"),
     ("inf", ""),
@@ -31,10 +31,10 @@ const VALUES: [(&str, &str); 13] = [
     ("na", "novalue()"),
 ];
 
-/// What to do about a derived metric that is an operand, which takes extensions.
+/// Advice about a derived metric as an operand, which needs the extensions.
 const NO_OPERAND: &str = "write its expression here instead, or use --extensions";
 
-/// Says what a word is that is a value in other languages, if it is one.
+/// The report on a word that is a value in other languages, if it is one.
 pub(crate) fn value_elsewhere(
     name: &str,
     span: Span,
@@ -58,15 +58,15 @@ const MAX_LOOKED_AT: usize = 1_000;
 
 /// A difference that is a metric's name with a hyphen in it: `mem.util-free`.
 pub(super) struct Hyphenated {
-    /// Where the whole name stands.
+    /// The place of the whole name.
     span: Span,
-    /// The name that is meant.
+    /// The intended name.
     meant: String,
     written: String,
 }
 
-/// The names with hyphens in an expression, by the first of their two parts that
-/// is unknown. The other one, if it is unknown too, is there without a name.
+/// The names with hyphens in an expression, by the first unknown one of their
+/// two parts. If the other part is unknown too, it has an entry without a name.
 pub(super) fn hyphenated(
     expr: &Expr,
     names: &Names,
@@ -106,7 +106,7 @@ pub(super) fn hyphenated(
 }
 
 impl Checker<'_> {
-    /// Reports a name with a hyphen, if that is what a node is part of.
+    /// Reports a name with a hyphen, if a node is part of one.
     pub(super) fn hyphen(&mut self, id: ExprId) -> Checked<()> {
         if self.hyphenated.is_empty() {
             return Ok(());
@@ -179,8 +179,8 @@ impl Checker<'_> {
         }
     }
 
-    /// True for what stands at a place if it is compared with a metric whose values
-    /// are texts, which takes the extensions.
+    /// True for a place that is compared with a metric whose values are texts. Such
+    /// a comparison needs the extensions.
     fn is_beside_text(&self, span: Span) -> bool {
         let is_text = |id: ExprId| match self.metric_name(id).map(|name| self.names.get(name)) {
             Some(Name::Metric(desc)) => desc.value_type == ValueType::String,
@@ -197,8 +197,7 @@ impl Checker<'_> {
             })
     }
 
-    /// What to say of a metric's name with something behind it, as in
-    /// `disk.dev.read.sda`.
+    /// The report on a metric's name with a suffix, as in `disk.dev.read.sda`.
     fn part_of_metric(&self, name: &str, span: Span, found: &Diagnostic) -> Option<Diagnostic> {
         let (metric, rest) = name.rsplit_once('.').filter(|(_, rest)| !rest.is_empty())?;
         self.suggest.nearest(metric, false).filter(|near| near == metric)?;
@@ -212,7 +211,7 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, name: &str, status: PmStatus, span: Span) -> Checked<TypedId> {
-        // A point at the end leaves a group to be named.
+        // After a point at the end, the rest of the name is missing.
         if status == PmStatus::NONLEAF || name.ends_with('.') {
             let group = self.suggest.below(name);
             if status == PmStatus::NONLEAF || group.count > 0 {
@@ -236,7 +235,7 @@ impl Checker<'_> {
                 diagnostic.label(span, "taken for the name of a metric").help(help)
             }));
         }
-        // Of one or two letters nearly every other name is as near.
+        // Nearly every short name is near to one or two letters.
         let near = self.suggest.nearest(name, self.extensions).filter(|_| name.len() > 2);
         if near.is_none() && self.is_beside_text(span) {
             let text = format!("\"{name}\"");
@@ -278,7 +277,7 @@ impl Checker<'_> {
     }
 }
 
-/// The mistake of a group of metrics that stands where a metric is wanted.
+/// The mistake of a group of metrics in the place of a metric.
 fn of_group(name: &str, span: Span, group: &Group) -> Diagnostic {
     let message = format!("`{name}` is a group of metrics, not a metric");
     let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)

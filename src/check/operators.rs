@@ -57,7 +57,7 @@ impl Checker<'_> {
             return Err(super::Reported);
         };
 
-        // libpcp takes the left operand for the rule, unless that is a constant.
+        // libpcp gives the left operand to the rule, unless that is a constant.
         let left_is_constant = matches!(
             self.expr.node(left.expr).kind,
             NodeKind::Number(_) | NodeKind::MkConst { .. }
@@ -220,7 +220,7 @@ impl Checker<'_> {
             self.offer_units(operation, first);
             return refused;
         }
-        // A counter meets only plain numbers, except other counters.
+        // A counter combines only with plain numbers, and with other counters.
         let counter = |desc: &Desc| desc.semantics == Semantics::Counter;
         let restricted = !matches!(op, BinaryOp::Add | BinaryOp::Sub) && !op.is_boolean();
         let (other, side) = match (counter(l), counter(r)) {
@@ -244,8 +244,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A plain number that is added to or compared with something that has
-    /// units is meant in those units.
+    /// Offers units for a plain number that is added to or compared with an
+    /// operand that has units.
     fn offer_units(&mut self, operation: &Operation, first: usize) {
         if operation.op.is_boolean() {
             return;
@@ -291,7 +291,7 @@ impl Checker<'_> {
     }
 }
 
-/// What can be done with a counter.
+/// Advice about a counter.
 fn of_counter(name: &str) -> String {
     format!(
         "`rate({name})` is its change per second, `delta({name})` that since the previous sample, \

@@ -1,8 +1,8 @@
-//! libpcp's words for mistakes of meaning: `NODE: TEXT`, where NODE spells the
-//! node that was refused with its operands and TEXT says why.
+//! libpcp's words for mistakes of meaning: `NODE: TEXT`. NODE spells the
+//! refused node with its operands, and TEXT says why.
 //!
-//! Where one code stands for several of libpcp's texts, the check has put the
-//! text into the diagnostic. Everything else follows from code and node.
+//! Where one code stands for several of libpcp's texts, the check puts the text
+//! into the diagnostic. Code and node determine everything else.
 
 use super::units_name;
 use crate::bind::name_in;
@@ -11,11 +11,11 @@ use crate::dialect::Dialect;
 use crate::syntax::ast::{Expr, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
 
-/// An expression as libpcp's words for its mistakes need it.
+/// The parts of an expression that libpcp's words for its mistakes need.
 pub(super) struct Wording<'e> {
     expr: &'e Expr,
     dialect: Dialect,
-    /// Ternaries that are in no other one, the last one first.
+    /// Outermost ternaries, the last one first.
     ternaries: Vec<Span>,
 }
 
@@ -32,7 +32,7 @@ impl<'e> Wording<'e> {
         Wording { expr, dialect, ternaries }
     }
 
-    /// Completes what libpcp says in the diagnostics of one node.
+    /// Completes libpcp's words in the diagnostics of one node.
     pub(super) fn complete(&self, id: ExprId, found: &mut [Diagnostic]) {
         for diagnostic in found {
             let text = diagnostic.pcp.take();
@@ -40,9 +40,9 @@ impl<'e> Wording<'e> {
         }
     }
 
-    /// libpcp stops at its first mistake: at a name that cannot be looked up, or
-    /// else at the first node that is refused. Only that one's words stay. Since
-    /// version 7 names in a ternary are looked at later, with their node.
+    /// Keeps only libpcp's first words. libpcp stops at its first mistake: at a
+    /// name that cannot be looked up, or else at the first refused node. Since
+    /// version 7 it looks up names in a ternary later, with their node.
     pub(super) fn keep_first(&self, found: &mut [Diagnostic]) {
         let of_names = |diagnostic: &Diagnostic| match diagnostic.code {
             Code::UnknownMetric => !self.dialect.is_version_7() || !self.is_in_ternary(diagnostic),

@@ -1,5 +1,5 @@
-//! Ternaries: which guards are known before there is a value, which branches
-//! are left, and whether branches go together.
+//! Ternaries: guards that are constant, the branches that remain, and whether
+//! branches fit each other.
 
 use pmderive_runtime::model::InDom;
 
@@ -14,19 +14,19 @@ use crate::syntax::ast::{
 };
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 
-/// What is known of a node as a guard before there is a value.
+/// The value of a node as a guard, as far as it is fixed before evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Guard {
-    /// Always this.
+    /// Always this value.
     Known(bool),
-    /// Known once the names are looked up.
+    /// Fixed by looking up the names.
     Decided,
     /// Depends on values.
     Dynamic,
 }
 
 /// Each node as a guard: constants with their combinations by `! && ||`, and
-/// what `defined` says of a `defined()`.
+/// the answer of `defined` for a `defined()`.
 pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Guard> {
     use Guard::{Decided, Dynamic, Known};
     let mut guards = PerNode::all(expr.len(), Dynamic);
@@ -61,14 +61,14 @@ pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Gu
     guards
 }
 
-/// Each node as a guard, once names are looked up. Version 6 knows none
-/// beforehand.
+/// Each node as a guard, after names are looked up. Version 6 fixes none in
+/// advance.
 pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Guard> {
     if !dialect.is_version_7() {
         return PerNode::all(expr.len(), Guard::Dynamic);
     }
     guards(expr, |name| match names.get(name) {
-        // Whether a definition can be used is not known before it is checked.
+        // Only checking a definition decides whether it can be used.
         Name::Derived(_) => Guard::Dynamic,
         meaning => Guard::Known(is_usable(meaning)),
     })
@@ -79,7 +79,7 @@ pub(super) fn is_usable(name: Name) -> bool {
     matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
-/// Which nodes are left when branches that are never chosen are taken away.
+/// The nodes that remain without the branches that are never chosen.
 pub(super) fn live(expr: &Expr, guards: &PerNode<Guard>) -> PerNode<bool> {
     let is_choice = |node: &Node| matches!(node.kind, NodeKind::Ternary { .. });
     if !expr.nodes().any(|(_, node)| is_choice(node)) {
@@ -270,15 +270,15 @@ impl Checker<'_> {
         })
     }
 
-    /// The text of a constant with the metadata of another value, if it is a
-    /// constant that can have them.
+    /// The text of a constant with the metadata of another value, if a constant
+    /// can have them.
     fn constant_like(&self, constant: ExprId, like: &Desc) -> Option<String> {
         let (number, attributes) = match &self.expr.node(constant).kind {
             NodeKind::Number(number) => (number, None),
             NodeKind::MkConst { number, attributes } => (&number.value, Some(&**attributes)),
             _ => return None,
         };
-        // What was said must not be changed.
+        // The user's own attributes must not change.
         let says_other = |given: &Attributes| {
             given.indom.is_some()
                 || given.meta.is_some()

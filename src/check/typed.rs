@@ -19,9 +19,9 @@ positions! {
 pub struct TypedExpr {
     /// The nodes.
     pub nodes: Vec<TypedNode>,
-    /// Metrics that the expression mentions without needing their values,
-    /// in branches that are never chosen. libpcp fetches them all the same,
-    /// and which records of an archive count depends on it.
+    /// Metrics that the expression mentions without needing their values, in
+    /// branches that are never chosen. libpcp fetches them all the same. They
+    /// affect which records of an archive count.
     pub mentioned: Vec<MetricDesc>,
     /// Trees that are planned together and have the same number differ in their metrics
     /// only: different ones in one are different in the other.
@@ -31,13 +31,14 @@ pub struct TypedExpr {
 /// A node with its metadata.
 #[derive(Clone, Debug)]
 pub struct TypedNode {
-    /// What it does.
+    /// The operation.
     pub kind: TypedKind,
-    /// What its values mean.
+    /// The meaning of its values.
     pub desc: Desc,
 }
 
-/// What brings an operand to the scale of the other: divided, then multiplied.
+/// The factors that bring an operand to the scale of the other: a division,
+/// then a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Divisor.
@@ -94,8 +95,8 @@ pub enum TypedKind {
     Derived(DefinitionId),
     /// The same value always, for every instance if there is a domain (bits of a lane).
     Constant(u64),
-    /// `novalue()`: as a branch of a ternary it takes values away where it is
-    /// chosen and nowhere else.
+    /// `novalue()`: as a branch of a ternary it removes values where it is
+    /// chosen, and nowhere else.
     NoValue,
     /// An operand that never has a value.
     Nothing,
@@ -111,31 +112,31 @@ pub enum TypedKind {
         left: TypedId,
         /// Right operand.
         right: TypedId,
-        /// Type in which it is computed.
+        /// The type for the computation.
         common: ValueType,
-        /// Applied to the left and the right operand, in double precision; nothing
-        /// where neither is to change.
+        /// The scales of the left and the right operand, applied in double
+        /// precision. `None` if neither changes.
         scales: Option<Box<[Scale; 2]>>,
     },
-    /// A ternary that is decided by values.
+    /// A ternary that values decide.
     Choose {
-        /// Decides.
+        /// The deciding operand.
         guard: TypedId,
-        /// Where it is not zero.
+        /// The value where the guard is not zero.
         yes: TypedId,
-        /// Where it is zero.
+        /// The value where the guard is zero.
         no: TypedId,
     },
-    /// A ternary that is decided already.
+    /// A ternary that is decided before evaluation.
     Chosen {
-        /// The guard, which must have a value all the same.
+        /// The guard, which must still have a value.
         guard: TypedId,
         /// The branch.
         branch: TypedId,
     },
     /// An aggregate over the instances of a metric.
     Aggregate {
-        /// Which.
+        /// The function.
         function: Aggregate,
         /// The metric.
         operand: TypedId,
@@ -144,16 +145,16 @@ pub enum TypedKind {
     Delta {
         /// The operand.
         operand: TypedId,
-        /// That of 64 bits without a sign.
+        /// The precision of 64-bit unsigned differences.
         precision: Precision,
     },
     /// `rate(operand)`
     Rate {
         /// The operand.
         operand: TypedId,
-        /// Values below the previous one.
+        /// The treatment of values below the previous one.
         decrease: Decrease,
-        /// Seconds in a unit of the operand's time, where that dimension cancels.
+        /// Seconds in a unit of the operand's time, if that dimension cancels.
         time_factor: Option<f64>,
     },
     /// The operand with other metadata.
@@ -164,9 +165,9 @@ pub enum TypedKind {
     Rescale {
         /// The operand.
         operand: TypedId,
-        /// How.
+        /// The conversion.
         conversion: Box<Conversion>,
-        /// That of integers.
+        /// The precision of integers.
         precision: Precision,
     },
     /// `operand[instance]`
@@ -182,40 +183,40 @@ pub enum TypedKind {
         operand: TypedId,
         /// Regular expression.
         pattern: Box<str>,
-        /// Takes what does not match.
+        /// Chooses the instances that do not match.
         negated: bool,
     },
     /// A function of the values of one or two operands, instance by instance.
     Lanes {
-        /// Which.
+        /// The rule.
         rule: &'static LaneRule,
         /// The operands.
         operands: Box<[TypedId]>,
-        /// Type in which it is computed.
+        /// The type for the computation.
         within: ValueType,
     },
     /// A statistic over the instances of the operand, `F64`: NaN if one value
     /// is NaN, no value of none.
     Statistic {
-        /// Which.
+        /// The statistic.
         op: ReduceOp,
         /// The operand.
         operand: TypedId,
     },
     /// The `k` instances with the greatest (`top`) or least values, in the
-    /// operand's order. Of equal values the earlier ones count first; NaN
-    /// comes after all numbers.
+    /// operand's order. Among equal values the earlier ones win; NaN comes
+    /// after all numbers.
     Ranked {
-        /// How many, at most.
+        /// Largest number of instances.
         k: u32,
-        /// The greatest.
+        /// True for the greatest values.
         top: bool,
         /// The operand.
         operand: TypedId,
     },
     /// A function of the values over a moving window of time.
     Window {
-        /// Which.
+        /// The function.
         function: WindowFunction,
         /// The operand.
         operand: TypedId,
@@ -245,8 +246,8 @@ pub enum TypedKind {
 }
 
 impl TypedExpr {
-    /// No nodes yet, with room for those of an expression. An aggregate is one node there,
-    /// and here its metric is another one.
+    /// An expression without nodes, with room for those of `expr`. An aggregate is one
+    /// node there and two here, because its metric is another one.
     pub(super) fn with_room(expr: &Expr) -> TypedExpr {
         let is_aggregate = |node: &Node| matches!(node.kind, NodeKind::Aggregate { .. });
         let aggregates = expr.nodes().filter(|(_, node)| is_aggregate(node)).count();

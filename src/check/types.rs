@@ -23,7 +23,7 @@ pub fn common(left: ValueType, right: ValueType) -> Option<ValueType> {
 
 /// The narrowest type that holds all values of two numeric types, or double
 /// precision if there is none. Functions that libpcp does not have compute in
-/// it, so that no number wraps on the way.
+/// it, and so no number wraps on the way.
 pub fn lossless(left: ValueType, right: ValueType) -> ValueType {
     match (left, right) {
         (left, right) if left == right => left,

@@ -79,9 +79,9 @@ pub fn dimensions_agree(left: &Units, right: &Units) -> bool {
 
 /// Combines the units of two operands under `+ - * /`.
 ///
-/// An operand whose scale on an axis is smaller than the other's is converted
-/// to the larger one, where both have a dimension there. `base_is_right` tells
-/// the operand that the compatible dialects take the labels from.
+/// If both operands have a dimension on an axis, the one with the smaller scale is
+/// converted to the larger. `base_is_right` names the operand that gives the
+/// labels in the compatible dialects.
 ///
 /// # Errors
 /// [`DimensionOverflow`], except in the compatible dialects, where exponents wrap.
@@ -146,7 +146,7 @@ pub fn combine(
 }
 
 /// Factors beyond 31 bits, which libpcp gets wrong, are applied in one step
-/// like those of `rescale()`, so that both ways give the same digits.
+/// like those of `rescale()`. Both ways then give the same digits.
 fn as_rescaled(scale: Scale) -> Scale {
     const LIMIT: f64 = (1u64 << 31) as f64;
     if scale.div < LIMIT && scale.mul < LIMIT {

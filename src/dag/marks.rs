@@ -1,4 +1,4 @@
-//! Sets of nodes that are emptied at no cost, for passes over many metrics.
+//! Sets of nodes that cost nothing to empty, for passes over many metrics.
 
 use pmderive_runtime::program::NodeId;
 
@@ -10,7 +10,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Empties the set and makes it one of nodes below `nodes`.
+    /// Empties the set, and makes room for nodes below `nodes`.
     pub fn clear(&mut self, nodes: usize) {
         if self.round == u32::MAX {
             self.marks.fill(0);

@@ -1,11 +1,10 @@
 //! The graph of all operations of all metrics, with each distinct operation
 //! once.
 //!
-//! Nodes are interned: adding an operation that exists returns its node.
-//! Operations on constants are computed at once, by the same kernels that would
-//! compute them later. An operation with a past ([`Op::Change`]) is shared only
-//! within one definition. The previous samples that it reads are shared by all
-//! definitions.
+//! Nodes are interned: adding an operation that exists returns its node. The
+//! graph computes operations on constants at once, with the kernels that would
+//! compute them later. Only one definition shares an operation with a past
+//! ([`Op::Change`]). All definitions share the previous samples that it reads.
 
 mod marks;
 mod node_index;
@@ -29,11 +28,11 @@ use node_index::NodeIndex;
 /// Gives the kernel with a form; the same kernel for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
 
-/// The kernel of a node itself, and its constants. Nodes of one form share it.
+/// The kernel of a single node, and its constants. Nodes of one form share it.
 pub struct OwnKernel {
     kernel: KernelRef,
     values: Vec<u8>,
-    /// Where the values are in the table, once a node needs them there.
+    /// Offset of the values in the table, once a node needs them there.
     offset: Option<u32>,
 }
 
@@ -78,7 +77,7 @@ pub struct Graph {
     like_index: FxHashMap<(NodeId, WindowFunction, u64), WindowId>,
     common: Common,
     key_count: FxHashMap<DefinitionKey, u32>,
-    /// Nodes that a walk has met.
+    /// The nodes that a walk has visited.
     met: Marks,
 }
 
@@ -158,8 +157,8 @@ impl Graph {
         }
     }
 
-    /// Turns a constant into a single value if it meets values over its own
-    /// domain. Then nobody has to ask for the domain's instances.
+    /// Turns a constant into a single value if it combines with values over its
+    /// own domain. The source is then not asked for the domain's instances.
     pub fn spread_by(&mut self, constant: NodeId, others: &[NodeId]) -> NodeId {
         let Op::ConstantPerInstance { bits, .. } = self.nodes[constant.index()].op else {
             return constant;
@@ -183,14 +182,14 @@ impl Graph {
         OwnKernel { kernel: self.kernel(&ir, kernels), values, offset: None }
     }
 
-    /// Where a node's kernel finds its constants.
+    /// Offset of the constants of a node's kernel in the table.
     fn offset(&mut self, own: &mut OwnKernel) -> u32 {
         let OwnKernel { values, offset, .. } = own;
         *offset.get_or_insert_with(|| self.constants(values))
     }
 
-    /// A kernel over one or two operands. If they are constants, it is computed
-    /// at once.
+    /// A kernel over one or two operands. If all are constants, the graph
+    /// computes it at once.
     pub fn map(
         &mut self,
         operands: &[NodeId],
@@ -312,8 +311,8 @@ impl Graph {
         first[node.index()]
     }
 
-    /// Slots of the metrics from which a node's values come, from left to
-    /// right. The order does not depend on other metrics.
+    /// Slots of the metrics that a node's values come from, from left to right.
+    /// The order does not depend on other metrics.
     fn inputs_of(&mut self, node: NodeId) -> Vec<InputSlot> {
         let Graph { nodes, met, .. } = self;
         met.clear(nodes.len());
@@ -359,12 +358,12 @@ impl Graph {
         found[first..].sort_unstable();
     }
 
-    /// The domain of a filter's operand, whose instance names the filter will
-    /// read.
+    /// The domain of a filter's operand. The filter will read its instance
+    /// names.
     pub fn named_domain(&mut self, operand: NodeId) -> NamedDomain {
         let indom = self.indoms[operand.index()];
-        // A single value has no instance names. Any domain will do; nobody asks
-        // for it.
+        // A single value has no instance names. Any domain will do, because no
+        // filter reads it.
         let Some(indom) = indom else { return self.named(InDom(0), Vec::new()) };
         let inputs = self.inputs_of(operand);
         let over = |slot: &InputSlot| self.inputs[slot.index()].is_set;

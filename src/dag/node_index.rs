@@ -1,5 +1,5 @@
-//! Finds nodes by what they are. The nodes themselves are in the graph only: a
-//! node is found by its hash, and those with the same hash form a chain.
+//! An index from a node's content to the node, by hash. Only the graph stores
+//! the nodes; nodes with the same hash form a chain.
 
 use std::hash::BuildHasher;
 
@@ -11,13 +11,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 pub struct NodeIndex {
     /// The last node with each hash.
     last: FxHashMap<u64, NodeId>,
-    /// For each node the one before it with the same hash.
+    /// For each node, the previous one with the same hash.
     before: Vec<Option<NodeId>>,
 }
 
 impl NodeIndex {
-    /// The node that is equal, or as an error the position of a new one, which
-    /// is then found. `nodes` are all nodes so far.
+    /// Finds an equal node, or adds a new one and returns its position as an
+    /// error. `nodes` has all nodes so far.
     pub fn find_or_add(&mut self, node: &Node, nodes: &[Node]) -> Result<NodeId, NodeId> {
         let new = NodeId(nodes.len() as u32);
         let hash = FxBuildHasher.hash_one(node);

@@ -1,8 +1,8 @@
 //! The metrics that a set of definitions needs from a source.
 //!
 //! The texts alone give the names. A source also shows which of them exist and
-//! which branches are never chosen. Definitions inside definitions are followed
-//! if the language has them.
+//! which branches are never chosen. If the language has definitions inside
+//! definitions, they are followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub enum Need {
     Metadata,
     /// Its existence, for `defined()`; it is not fetched.
     Existence,
-    /// Nothing, with this source: it is in a branch that is never chosen.
+    /// None with this source: it is in a branch that is never chosen.
     Nothing,
 }
 

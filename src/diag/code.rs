@@ -1,18 +1,20 @@
 //! The registry of diagnostic codes. A number never gets another meaning.
 //!
-//! Each code has a page: what it means, why the rule exists, an example that is
-//! wrong and one that is right, and what libpcp says. The pages are the Markdown
-//! files in `pages`. Their examples stand in fenced blocks called `wrong` and
-//! `right`, which tests compile: the former has exactly the diagnostic of its
-//! page, the latter has none.
+//! Each code has a page: what it means, why the rule exists, a wrong and a right
+//! example, and libpcp's message. The pages are the Markdown files in `pages`.
+//! Their examples stand in fenced blocks called `wrong` and `right`, which tests
+//! compile: the former has exactly the diagnostic of its page, the latter has
+//! none.
 //!
-//! Below 100 are mistakes in the text, from 100 on those of names, from 200 on
-//! those of metadata, from 300 on what is allowed but hardly meant (lints).
+//! Codes below 100 are mistakes in the text, from 100 on mistakes of names,
+//! from 200 on those of metadata. From 300 on are lints: definitions that are
+//! allowed but hardly intended.
 
 use std::fmt;
 use std::str::FromStr;
 
-// The numbers have four digits as the names of the pages have, which the macro spells with them.
+// Builds the codes. The numbers have four digits, because the macro spells the names of the
+// pages with them.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $number:tt;)*) => {
         /// Stable code of a diagnostic, printed as `PMDnnnn`.
@@ -29,8 +31,8 @@ macro_rules! codes {
             pub const ALL: &[Code] = &[$(Code::$name,)*];
         }
 
-        /// The page of a code: Markdown, its prose in lines of 80
-        /// characters at most.
+        /// The page of a code: Markdown with prose in lines of at most 80
+        /// characters.
         pub fn page(code: Code) -> &'static str {
             match code {
                 $(Code::$name => include_str!(concat!("pages/PMD", stringify!($number), ".md")),)*
@@ -40,47 +42,47 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A character that cannot stand where it stands.
+    /// A character in the wrong place.
     IllegalCharacter = 0001;
     /// An integer above 4294967295.
     ConstantTooLarge = 0002;
     /// A string, instance name or pattern without its end.
     Unterminated = 0003;
-    /// A token that cannot stand where it stands.
+    /// A token in the wrong place.
     UnexpectedToken = 0010;
     /// The expression ends too early.
     UnexpectedEnd = 0011;
     /// A delimiter without its partner.
     UnbalancedDelimiter = 0012;
-    /// A call of something that is no function.
+    /// A call of something that is not a function.
     UnknownFunction = 0013;
-    /// Arguments that a function does not take.
+    /// Arguments that a function does not accept.
     WrongArguments = 0014;
     /// A keyword value that is not understood.
     BadKeywordValue = 0015;
     /// Units text that is not understood.
     BadUnits = 0016;
-    /// A pattern that is no regular expression.
+    /// A pattern that is not a regular expression.
     BadPattern = 0017;
-    /// `novalue()` elsewhere than as one branch of a ternary.
+    /// `novalue()` outside the branches of a ternary, or in both.
     MisplacedNoValue = 0018;
     /// Nesting or size beyond the limits.
     TooComplex = 0019;
-    /// `by` where it cannot stand, or without the labels that it needs.
+    /// `by` in the wrong place, or without its labels.
     MisplacedBy = 0020;
-    /// A line of a definition file that is no definition.
+    /// A line of a definition file that is not a definition.
     BadDefinitionLine = 0030;
-    /// A name that cannot be a metric's.
+    /// A name that is not valid for a metric.
     BadMetricName = 0031;
-    /// A name defined before.
+    /// A name that is already defined.
     DuplicateName = 0032;
-    /// Something wrong with a help text line.
+    /// A mistake in a help text line.
     BadAttribute = 0033;
-    /// Something wrong with a control line.
+    /// A mistake in a control line.
     BadControl = 0034;
     /// A definition file that cannot be read.
     UnreadableFile = 0035;
-    /// A definition beyond the number that is allowed.
+    /// A definition beyond the limit.
     LimitReached = 0036;
     /// A metric that the source does not have.
     UnknownMetric = 0100;
@@ -102,11 +104,11 @@ codes! {
     UnknownLabel = 0108;
     /// An instance that its domain does not have at present.
     NoSuchInstance = 0110;
-    /// An operand whose type the operator or function does not take.
+    /// An operand of a type that the operator or function does not accept.
     NotNumeric = 0200;
     /// Branches of different types.
     BranchTypes = 0201;
-    /// Counters where the operator does not take them.
+    /// Counters where the operator does not accept them.
     CounterMisuse = 0202;
     /// Operands of different dimensions.
     DimensionMismatch = 0203;
@@ -120,19 +122,19 @@ codes! {
     GuardShape = 0207;
     /// Units that a conversion cannot reach.
     IncompatibleUnits = 0208;
-    /// A time dimension that `rate()` cannot take.
+    /// A time dimension that `rate()` does not accept.
     RateDimension = 0209;
     /// Extra units that cannot be combined.
     ExtraUnits = 0210;
     /// A result whose dimension cannot be expressed.
     DimensionOverflow = 0211;
-    /// `rate()` of something that is no counter.
+    /// `rate()` of an operand that is not a counter.
     NonCounterRate = 0300;
-    /// `delta()` of something that is no counter.
+    /// `delta()` of an operand that is not a counter.
     GaugeDelta = 0301;
     /// A part that never has a value.
     AlwaysNoValue = 0302;
-    /// A guard that is known before there is a value.
+    /// A guard whose value is fixed before evaluation.
     NeedlessGuard = 0303;
     /// A definition that nothing uses.
     UnusedDefinition = 0304;
@@ -148,7 +150,7 @@ codes! {
     UncheckedDimensions = 0309;
     /// A comparison of different scales, which are not converted.
     UnequalScales = 0310;
-    /// A branch that may have no value and takes the other's with it.
+    /// A branch that may have no value and then removes the other's.
     EmptyingBranch = 0311;
     /// A pattern that only text behind a blank could match.
     PatternBeyondBlank = 0312;
@@ -164,13 +166,13 @@ codes! {
     HiddenFactor = 0317;
     /// A name that is a group of others as well, or a word of the language.
     ShadowingName = 0318;
-    /// A pattern that costs more than it has to.
+    /// A pattern that costs more than necessary.
     ExpensivePattern = 0319;
     /// A comment for pmderive that does nothing.
     IdleComment = 0320;
     /// A pattern that looks like the shell's.
     ShellPattern = 0321;
-    /// A comment that takes the definition in the next line along.
+    /// A comment that swallows the definition in the next line.
     SwallowedLine = 0322;
     /// An operation whose result is its operand.
     NeedlessOperation = 0323;
@@ -178,11 +180,11 @@ codes! {
     BoundsReversed = 0324;
     /// `&&` and `||` side by side.
     MixedLogic = 0325;
-    /// Something wrong with a file of unit tests.
+    /// A mistake in a file of unit tests.
     BadTestFile = 0400;
-    /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.
+    /// A mistake in the configuration of `pmderive serve`, or in a file of targets.
     BadServeFile = 0401;
-    /// Something wrong with `pmderive.toml`.
+    /// A mistake in `pmderive.toml`.
     BadConfigFile = 0402;
 }
 
@@ -193,7 +195,7 @@ impl Code {
     }
 }
 
-/// A text that is no code.
+/// The error for a text that is not a code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no code of a diagnostic; codes are written as in PMD0203")]
 pub struct UnknownCode {
@@ -247,7 +249,7 @@ mod tests {
         for code in Code::ALL {
             let text = page(*code);
             assert!(text.starts_with(&format!("# {code}: ")), "{code}");
-            // What stands between fences may be longer.
+            // Text between fences may be longer.
             let prose = text.split("```").step_by(2).flat_map(str::lines);
             let longest = prose.map(|line| line.chars().count()).max();
             assert!(longest.is_some_and(|longest| longest <= 80), "{code}: {longest:?}");

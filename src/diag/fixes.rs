@@ -4,7 +4,7 @@ use crate::text::{SourceId, SourceMap};
 
 use super::{Diagnostics, Fix};
 
-/// The edits of a text that are certain, in its order. Of edits that overlap it has the
+/// The certain edits of a text, in the text's order. Of overlapping edits it has the
 /// first one; the others may be offered again.
 pub(crate) fn certain(diagnostics: &Diagnostics, source: SourceId) -> Vec<&Fix> {
     let mut edits: Vec<&Fix> = diagnostics
@@ -23,8 +23,7 @@ pub(crate) fn certain(diagnostics: &Diagnostics, source: SourceId) -> Vec<&Fix> 
     edits
 }
 
-/// A text with all edits that are certain, and how many those were. `None` if there is
-/// none.
+/// A text with all certain edits applied, and their number. `None` if there is none.
 pub fn applied(
     diagnostics: &Diagnostics,
     source: SourceId,

@@ -1,7 +1,7 @@
 //! Diagnostics for programs: one JSON object each.
 //!
 //! Offsets are bytes of the file; lines and columns count from 1, columns in characters.
-//! Keys are always there, with `null` for what is absent.
+//! Every key is always present; an absent value is `null`.
 
 use crate::text::json::{Object, write_object};
 use crate::text::stray;
@@ -37,7 +37,7 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
             Some(fix) => object.object("fix", |object| {
                 place(object, fix.span);
                 object.text("text", &fix.text);
-                // Whether nothing else can be meant.
+                // True if nothing else can be meant.
                 object.value("certain", fix.is_certain);
             }),
         }

@@ -1,7 +1,7 @@
-//! Diagnostics: what is wrong with a definition, as data.
+//! Diagnostics: the mistakes in a definition, as data.
 //!
-//! A stage that finds a mistake makes a [`Diagnostic`] and goes on. Rendering
-//! is elsewhere.
+//! A stage that finds a mistake makes a [`Diagnostic`] and goes on. `render`,
+//! `json` and `pcp` show it.
 
 mod code;
 pub mod fixes;
@@ -16,29 +16,29 @@ use crate::escape;
 use crate::text::Span;
 use crate::text::stray;
 
-/// The text in one line, without anything that a terminal would obey.
+/// The text in one line, without characters that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
     escape::line(&stray::encoded(&text.replace('\t', " "))).into_owned()
 }
 
-/// What an expression without a name is called, and the text that it is.
+/// The name of an expression without a name, and of its text.
 pub const EXPRESSION: &str = "<expression>";
 
 /// The option that allows extensions on the command line.
 const OPTION: &str = "--extensions";
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Worth knowing; the metric works.
+    /// A fact worth knowing; the metric works.
     Warning,
     /// The metric cannot be used.
     Error,
 }
 
 impl Severity {
-    /// In a word.
+    /// The severity in a word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
@@ -64,28 +64,29 @@ impl Severity {
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// What is wrong, in terms of the language, without the offending text's environment.
+    /// The mistake, in terms of the language, without the text around it.
     pub message: String,
     /// The wrong token or expression.
     pub span: Span,
     /// Name of the derived metric, where there is one.
     pub metric: Option<Box<str>>,
-    /// Facts about places in the text. The first may repeat `span` to say
-    /// what is wrong there; operands say type, semantics, units, instance domain.
+    /// Facts about places in the text. The first may repeat `span` and name the
+    /// mistake there. Labels of operands give type, semantics, units and instance
+    /// domain.
     pub labels: Vec<Label>,
-    /// What to do, if that is known.
+    /// Advice, if there is any.
     pub help: Option<String>,
-    /// An edit that would repair it.
+    /// An edit that would fix it.
     pub fix: Option<Fix>,
-    /// How operands came by what is wrong with them.
+    /// Explanations of the wrong properties of operands.
     pub derivations: Vec<Derivation>,
     /// True for a mistake that only follows from the one before it. Only
-    /// libpcp's words for it are told.
+    /// libpcp's words for it are shown.
     pub is_consequence: bool,
-    /// What libpcp says of it: the whole message of a mistake in a text, the
-    /// `NODE: TEXT` of a semantic error. [`pcp::render`] gives what it prints.
+    /// libpcp's words: the whole message for a mistake in a text, `NODE: TEXT`
+    /// for a semantic error. [`pcp::render`] gives libpcp's output.
     pub pcp: Option<Box<str>>,
 }
 
@@ -98,25 +99,25 @@ pub struct Label {
     pub text: String,
 }
 
-/// An edit: replace what `span` covers.
+/// An edit that replaces the text in `span`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fix {
-    /// What to replace.
+    /// The place to replace.
     pub span: Span,
-    /// By what.
+    /// The new text.
     pub text: String,
-    /// True if nothing else can be meant, so that it may be applied unseen.
+    /// True if nothing else can be meant, and the edit may be applied unseen.
     pub is_certain: bool,
 }
 
-/// Where a value got one of its properties, from the metrics up.
+/// The origin of a property of a value, from the metrics up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Derivation {
     /// The value.
     pub span: Span,
-    /// What it is to the mistake: `left operand` and the like.
+    /// The value's role in the mistake: `left operand` and the like.
     pub subject: String,
-    /// What is derived.
+    /// The derived property.
     pub property: Property,
     /// The nodes that change something, each after its operands.
     pub steps: Vec<Step>,
@@ -155,7 +156,7 @@ pub struct Step {
     pub span: Span,
     /// The property there.
     pub value: String,
-    /// Which rule gave it.
+    /// The reason: the rule that gave it.
     pub reason: String,
 }
 
@@ -184,20 +185,20 @@ impl Diagnostic {
 
     /// Adds a fact about a place.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        // There are few, and there may be very many diagnostics.
+        // A diagnostic has few labels, but there may be very many diagnostics.
         self.labels.reserve_exact(1);
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Says what to do.
+    /// Adds advice.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
         self
     }
 
-    /// Asks whether a word was meant in the place of a span, which the edit puts
-    /// there; without a word it says something else.
+    /// Asks whether `word` was meant in the place of a span, with an edit that
+    /// puts it there. Without a word, the help is `otherwise`.
     pub fn meant(self, span: Span, word: Option<&str>, otherwise: impl Into<String>) -> Diagnostic {
         match word {
             Some(word) => self.help(format!("did you mean `{word}`?")).guess(span, word),
@@ -205,7 +206,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds where an operand got what is wrong with it, if that is known.
+    /// Adds the origin of an operand's wrong property, if there is one.
     pub fn derived(mut self, derivation: Option<Derivation>) -> Diagnostic {
         self.derivations.extend(derivation);
         self
@@ -217,7 +218,7 @@ impl Diagnostic {
         self
     }
 
-    /// Leaves the option out of advice where extensions are allowed.
+    /// Removes the option from advice, where extensions are already allowed.
     pub(crate) fn without_option(&mut self) {
         let Some(help) = self.help.as_mut().filter(|help| help.contains(OPTION)) else { return };
         for words in [", which needs --extensions", ", with --extensions", "with --extensions "] {
@@ -225,7 +226,7 @@ impl Diagnostic {
         }
     }
 
-    /// Says how extensions are allowed in a file with keys, where no option allows them.
+    /// Names the key that allows extensions in a file with keys, instead of the option.
     pub(crate) fn name_key(&mut self) {
         let texts = self.help.iter_mut().chain(self.labels.iter_mut().map(|label| &mut label.text));
         for text in texts.filter(|text| text.contains(OPTION)) {
@@ -233,7 +234,7 @@ impl Diagnostic {
         }
     }
 
-    /// Lets `visit` change each place that it names.
+    /// Lets `visit` change each of its places.
     pub(crate) fn each_span(&mut self, visit: &mut impl FnMut(&mut Span)) {
         visit(&mut self.span);
         self.labels.iter_mut().for_each(|label| visit(&mut label.span));
@@ -244,12 +245,12 @@ impl Diagnostic {
         }
     }
 
-    /// Adds an edit that would repair it, whatever was meant.
+    /// Adds an edit that certainly fixes it.
     pub fn fix(self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.edit(Fix { span, text: text.into(), is_certain: true })
     }
 
-    /// Adds an edit that repairs it if that is what was meant.
+    /// Adds an edit that fixes it if the guess is right.
     pub fn guess(self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.edit(Fix { span, text: text.into(), is_certain: false })
     }
@@ -260,8 +261,8 @@ impl Diagnostic {
     }
 }
 
-/// All that was found, in the order of finding. Functions that may find several
-/// mistakes add to one.
+/// All diagnostics of a task, in the order of finding. Functions that may find
+/// several mistakes add to one.
 ///
 /// ```
 /// use pmderive::{Diagnostics, Dialect, Registry, SourceMap};
@@ -278,32 +279,32 @@ impl Diagnostic {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    /// How many it takes at most.
+    /// Largest number to keep.
     most: Option<usize>,
 }
 
 impl Diagnostics {
-    /// Nothing was found.
+    /// An empty list.
     pub const fn none() -> Diagnostics {
         Diagnostics { list: Vec::new(), most: None }
     }
 
-    /// Nothing was found yet. Of all that will be, it takes the first `most`.
+    /// An empty list that keeps only the first `most` diagnostics.
     pub(crate) const fn at_most(most: usize) -> Diagnostics {
         Diagnostics { list: Vec::new(), most: Some(most) }
     }
 
-    /// True if it takes no more.
+    /// True if the list keeps no more.
     pub(crate) fn is_full(&self) -> bool {
         self.most.is_some_and(|most| self.list.len() >= most)
     }
 
-    /// Takes note of one.
+    /// Adds a diagnostic, unless the list is full.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             return;
         }
-        // Very many definitions may have one each.
+        // Each of very many definitions may have a list of one.
         if self.list.is_empty() {
             self.list.reserve_exact(1);
         }
@@ -315,32 +316,33 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// How many there are.
+    /// Number of diagnostics.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True if nothing was found.
+    /// True if there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many of them are errors.
+    /// Number of errors among them.
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
-    /// Forgets all but the first `count`.
+    /// Removes all but the first `count`.
     pub fn truncate(&mut self, count: usize) {
         self.list.truncate(count);
     }
 
-    /// Forgets those that are not wanted.
+    /// Removes those for which `is_wanted` is false.
     pub fn retain(&mut self, is_wanted: impl FnMut(&Diagnostic) -> bool) {
         self.list.retain(is_wanted);
     }
 
-    /// Forgets all but `count`: warnings first, and of equals the later ones.
+    /// Removes all but `count`: first warnings go, and among equals the later
+    /// ones.
     pub fn keep_worst(&mut self, count: usize) {
         let mut errors = count;
         let mut warnings = count.saturating_sub(self.errors());
@@ -355,25 +357,25 @@ impl Diagnostics {
         });
     }
 
-    /// Forgets those that only follow from others.
+    /// Removes those that only follow from others.
     pub fn without_consequences(mut self) -> Diagnostics {
         self.list.retain(|one| !one.is_consequence);
         self
     }
 
-    /// Those from `first` on.
+    /// The diagnostics from `first` on.
     pub fn since_mut(&mut self, first: usize) -> &mut [Diagnostic] {
         self.list.get_mut(first..).unwrap_or_default()
     }
 
-    /// Names the metric that those from `first` on belong to.
+    /// Sets the metric of the diagnostics from `first` on.
     pub fn name_metric(&mut self, first: usize, metric: &str) {
         for diagnostic in self.list.iter_mut().skip(first) {
             diagnostic.metric.get_or_insert_with(|| metric.into());
         }
     }
 
-    /// Orders them by text, then by place; those of one place stay as found.
+    /// Sorts by text, then by place. Diagnostics of one place keep their order.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|diagnostic| {
             (diagnostic.span.source, diagnostic.span.start, diagnostic.span.end)

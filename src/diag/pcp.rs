@@ -1,13 +1,14 @@
 //! libpcp's own forms of messages, for tools that match on them.
 //!
-//! Whoever finds a mistake knows libpcp's words for it. This module puts them
-//! into the frames in which `pmLoadDerivedConfig(3)`,
-//! `pmRegisterDerivedMetric(3)` and the binding of a metric print them. A
-//! diagnostic carries the result in [`Diagnostic::pcp`]; what libpcp has no
-//! complaint about has none.
+//! The stage that finds a mistake knows libpcp's words for it. This module puts
+//! them into the frames in which `pmLoadDerivedConfig(3)`,
+//! `pmRegisterDerivedMetric(3)` and the binding of a metric print them.
+//! [`Diagnostic::pcp`] carries the result; it is empty where libpcp does not
+//! complain.
 //!
-//! An end of line in the name of a file, or in an expression that stands in
-//! none, is escaped: it must not look as if a complaint ended there.
+//! An end of line in the name of a file is escaped, and so is one in an
+//! expression outside of files. Otherwise the complaint would seem to end
+//! there.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -58,7 +59,7 @@ impl FileLine<'_> {
         format!("{} {severity}: {text}", self.place())
     }
 
-    /// A refused expression: `text` is what follows the `=`, and `offset` the
+    /// A refused expression. `text` is the part after the `=`, and `offset` the
     /// place in it.
     pub fn syntax_error(
         &self,
@@ -86,14 +87,14 @@ impl FileLine<'_> {
     }
 }
 
-/// A mistake of the options in the environment.
+/// A mistake in the options of the environment.
 pub fn control_of_environment(text: &str) -> String {
     format!("Warning: $PCP_DERIVED_CONTROL: {text}")
 }
 
-/// A refused expression that stands in no file (`pmRegisterDerivedMetric(3)`).
+/// A refused expression outside of files (`pmRegisterDerivedMetric(3)`).
 pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
-    // The position before an empty text is printed as if it were the one after.
+    // libpcp prints the position before an empty text like the one after.
     let offset = usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1));
     let before = &text.as_bytes()[..offset.min(text.len())];
     let padding = " ".repeat(offset + before.iter().filter(|byte| **byte == b'\n').count() * 3);
@@ -107,9 +108,9 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     escaped(text.as_bytes(), |character| character == '\n')
 }
 
-/// What libpcp prints of a diagnostic, with line ends; nothing where it prints
-/// nothing. It leaves it to its caller to report a file that cannot be read.
-/// Stray bytes are characters still (see `stray.rs`).
+/// libpcp's output for a diagnostic, with line ends. `None` where it prints
+/// nothing: it leaves a file that cannot be read to its caller. Stray bytes are
+/// still characters (see `stray.rs`).
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {
@@ -121,7 +122,7 @@ pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     })
 }
 
-/// True for mistakes that are found when a metric is bound.
+/// True for mistakes that binding a metric finds.
 fn is_semantic(code: Code) -> bool {
     code.number() >= 100
 }

@@ -1,10 +1,10 @@
 //! Diagnostics for people: the source lines with the places marked.
 //!
-//! This is the only part that knows ariadne. A text that can be shown as it is
-//! goes to ariadne whole, once for all diagnostics. Of any other text it gets
-//! an excerpt: the lines in question, cut to a readable width around the place,
-//! so that an expression of a megabyte costs no more than a short one. The
-//! output depends on the arguments only.
+//! Only this module knows ariadne. ariadne gets a text that needs no changes
+//! whole, once for all diagnostics. Of any other text it gets an excerpt: the
+//! lines in question, cut to a readable width around the place. An expression
+//! of a megabyte therefore costs no more than a short one. The output depends
+//! on the arguments only.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ use crate::text::{SourceId, SourceMap, Span};
 
 use super::{Code, Derivation, Diagnostic, Severity, Step, printable};
 
-/// Whether to mark up for a terminal.
+/// The markup of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Text only.
@@ -29,20 +29,22 @@ pub enum Style {
     Colour,
 }
 
-/// Most characters of a line that are shown.
+/// Largest number of characters to show of a line.
 const WIDTH: usize = 140;
-/// Characters shown before the place in a line that is cut.
+/// Number of characters to show before the place in a cut line.
 const LEAD: usize = 50;
 
-/// Texts of diagnostics of one [`SourceMap`] that can be shown as they are.
+/// A renderer of the diagnostics of one [`SourceMap`]. It keeps the texts that
+/// can be shown unchanged.
 #[derive(Debug, Default)]
 pub struct Renderer {
-    /// `None` for those that cannot.
+    /// `None` for texts that need excerpts.
     whole: HashMap<SourceId, Option<Source<Arc<str>>>>,
 }
 
 impl Renderer {
-    /// The diagnostic with the lines it speaks of, as several lines of text.
+    /// The diagnostic with the lines that it refers to, as several lines of
+    /// text.
     pub fn render(&mut self, diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
         let labels = diagnostic.labels.iter().map(|label| label.span);
         for span in labels.chain([diagnostic.span]) {
@@ -55,12 +57,12 @@ impl Renderer {
     }
 }
 
-/// The diagnostic with the lines it speaks of, as several lines of text.
+/// The diagnostic with the lines that it refers to, as several lines of text.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     Renderer::default().render(diagnostic, sources, style)
 }
 
-/// True for a text of which nothing is cut or escaped.
+/// True for a text that needs no cuts and no escapes.
 fn is_plain(text: &str) -> bool {
     let fits = |line: &str| line.len() < WIDTH && escaped(line) == line;
     text.split('\n').all(fits)
@@ -145,7 +147,7 @@ fn report(
     }
 }
 
-/// What a place is marked with where nothing else is said of it.
+/// The words at a place that has no others.
 fn mark(code: Code) -> &'static str {
     match code {
         Code::IllegalCharacter | Code::UnexpectedToken | Code::MisplacedNoValue => {
@@ -180,17 +182,17 @@ fn headline(diagnostic: &Diagnostic, style: Style) -> String {
     format!("{start}[{code}] {word}:{end} {}\n", printable(message))
 }
 
-/// Longest edit that is shown beside an advice, in bytes.
+/// Longest edit to show beside advice, in bytes.
 const MAX_SHOWN_FIX: usize = 128;
 
-/// What to do: the advice, with the edit where that says more, else the edit in
+/// The help: the advice, with the edit if that says more, or else the edit in
 /// words.
 fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
-        // A question has named the edit already.
+        // A question has already named the edit.
         let is_told = help.ends_with('?') || help.contains(shown);
-        // An edit of lines is told by the help.
+        // The help describes an edit of lines.
         let says_more = !is_told && !shown.contains('\n');
         return Some(match shown.len() <= MAX_SHOWN_FIX && says_more {
             true => format!("{help}; write `{shown}`"),
@@ -205,9 +207,9 @@ fn help(diagnostic: &Diagnostic) -> Option<String> {
     })
 }
 
-/// Most steps of a derivation that are shown.
+/// Largest number of steps to show of a derivation.
 const MAX_STEPS: usize = 8;
-/// Most characters of a step's text that are shown.
+/// Largest number of characters to show of a step's text.
 const STEP_WIDTH: usize = 48;
 
 /// A derivation as lines of three columns: text, value, reason.
@@ -233,7 +235,7 @@ fn table(derivation: &Derivation, sources: &SourceMap) -> String {
     out.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// A text on one line, its middle left out where it is long.
+/// A text on one line. A long text loses its middle.
 fn shortened(text: &str) -> String {
     let plain: Vec<&str> = text.split_whitespace().collect();
     let plain: Vec<char> = plain.join(" ").chars().collect();
@@ -245,7 +247,7 @@ fn shortened(text: &str) -> String {
     head.iter().chain(&[ELLIPSIS]).chain(tail).collect()
 }
 
-/// One place to be marked.
+/// A place to mark.
 struct Place<'d> {
     span: Span,
     text: Option<&'d str>,
@@ -275,42 +277,42 @@ impl ariadne::Span for Marked {
     }
 }
 
-/// The lines that a report shows, by text.
+/// The excerpts of a report, by text.
 struct Excerpts<'w> {
     whole: &'w HashMap<SourceId, Option<Source<Arc<str>>>>,
     texts: BTreeMap<SourceId, Excerpt>,
 }
 
-/// Lines of one text. All lines before the last one shown are there, so that
-/// line numbers are right; those that are not shown are empty. (ariadne has an
-/// offset for line numbers, but not for those beside the lines.)
+/// Lines of one text. The excerpt has all lines before the last shown one,
+/// because line numbers must be right. The lines not shown are empty. (ariadne
+/// has an offset for line numbers, but not for those beside the lines.)
 struct Excerpt {
     name: String,
-    /// The whole text is shown instead.
+    /// True if the whole text is shown instead.
     is_whole: bool,
-    /// By the number of the line, from 0.
+    /// The shown lines, by number from 0.
     lines: BTreeMap<usize, Piece>,
     rendered: Source<Arc<str>>,
 }
 
 /// The shown part of a line.
 struct Piece {
-    /// Bytes of the whole text that are shown.
+    /// The shown bytes of the whole text.
     shown: Range<usize>,
-    /// End of those that are, or whose end of line is.
+    /// End of the shown bytes, or of the end of line that follows them.
     covered: usize,
-    /// Whether something is left out on the left.
+    /// True if the left part is left out.
     is_cut: bool,
-    /// Where they begin in the excerpt.
+    /// Start of the shown bytes in the excerpt.
     at: usize,
 }
 
-/// Stands for what is cut off.
+/// The mark in place of the cut part.
 const ELLIPSIS: char = '\u{2026}';
 
 impl Excerpts<'_> {
-    /// Shows the first and last line of a span, cut around `anchor` if that is
-    /// in the line, else around the span.
+    /// Shows the first and last line of a span. A long line is cut around
+    /// `anchor` if that is in the line, or else around the span.
     fn add(&mut self, span: Span, anchor: Span, sources: &SourceMap) {
         let source = sources.get(span.source);
         let text = &source.text;
@@ -365,7 +367,7 @@ impl Excerpts<'_> {
         }
     }
 
-    /// Where a span is in its excerpt; `None` if nothing of it is shown.
+    /// The range of a span in its excerpt; `None` if none of it is shown.
     fn locate(&self, span: Span, sources: &SourceMap) -> Option<Range<usize>> {
         let excerpt = self.texts.get(&span.source)?;
         let text = &sources.get(span.source).text;
@@ -445,7 +447,7 @@ fn window(text: &str, line: Range<usize>, focus: usize) -> Range<usize> {
     start..end
 }
 
-/// A part of a line as it is shown; ariadne makes blanks of tabs.
+/// A part of a line as the report shows it; ariadne makes blanks of tabs.
 fn escaped(text: &str) -> Cow<'_, str> {
     match stray::encoded(text) {
         Cow::Borrowed(_) => escape::lines(text.as_bytes()),
@@ -492,7 +494,8 @@ mod tests {
 
     /// The line below the one that holds `marked`, up to the middle of the mark.
     fn column_of_mark(report: &str, marked: &str) -> (usize, usize) {
-        // Ideographs take two columns of a terminal; what draws boxes is below them.
+        // Ideographs fill two columns of a terminal. Box-drawing characters lie
+        // below them.
         let columns = |c: char| if ('\u{2e80}'..'\u{ff00}').contains(&c) { 2 } else { 1 };
         let width = |text: &str| -> usize { text.chars().map(columns).sum() };
         let lines: Vec<&str> = report.lines().collect();

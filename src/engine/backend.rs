@@ -26,8 +26,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backend for a known number of evaluations. Native code is not worth
-    /// it for a single one.
+    /// The backend for a known number of evaluations. Native code does not pay
+    /// off for a single one.
     pub fn for_evaluations(self, number: Option<u64>) -> Backend {
         match (self, number) {
             (Backend::Auto, Some(1)) => Backend::Interp,
@@ -36,7 +36,7 @@ impl Backend {
     }
 }
 
-/// Compiles kernels when it is time.
+/// Decides when to compile kernels, and compiles them.
 #[derive(Debug)]
 pub struct Compiler {
     backend: Backend,

@@ -1,5 +1,6 @@
-//! Binds definitions to hosts without blocking. The questions are futures. The
-//! engine's threads compile, once for all hosts of a class, however many wait.
+//! Binds definitions to hosts without blocking. Questions to hosts are futures.
+//! The engine's threads compile once for all hosts of a class, however many
+//! hosts wait.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Asks a host in a boxed future. The future is large and seldom needed, so the
+/// Asks a host in a boxed future. The future is large and seldom needed. The
 /// tasks of thousands of hosts must not reserve room for it.
 async fn ask_apart<T: Transport>(
     selection: &Selection,
@@ -35,8 +36,8 @@ async fn ask_apart<T: Transport>(
 }
 
 impl Engine {
-    /// [`Engine::bind`] for a host, without blocking. It takes two round trips
-    /// and, for the first host of its kind, the time of compiling on another
+    /// [`Engine::bind`] for a host, without blocking. It needs two round trips
+    /// and, for the first host of its kind, the time to compile on another
     /// thread. Dropping the future loses only the answers.
     ///
     /// # Errors
@@ -51,8 +52,8 @@ impl Engine {
     }
 
     /// [`Engine::compile`] for a host, without blocking. It works as
-    /// [`Engine::bind_host`] and takes one more round trip if names are
-    /// unknown, to find names to suggest.
+    /// [`Engine::bind_host`]. If names are unknown, it needs one more round
+    /// trip to find names to suggest.
     ///
     /// # Errors
     /// The host failed. Mistakes in definitions are in `diagnostics`.
@@ -72,7 +73,7 @@ impl Engine {
     }
 
     /// The compiled definitions for sources with these answers. The engine's
-    /// threads compile if nobody has done so.
+    /// threads compile them unless they exist.
     async fn compiled_elsewhere(
         self: &Arc<Self>,
         selection: &Arc<Selection>,
@@ -85,7 +86,8 @@ impl Engine {
             poll_fn(|context| {
                 class.compilation.poll(context, || {
                     let Some((found, identities)) = work.take() else { return };
-                    // The job holds it, so a job that is dropped unrun has ended too.
+                    // The job owns the guard, so a job that is dropped unrun has
+                    // ended too.
                     let guard = EndOnDrop(Arc::clone(&class));
                     let engine = Arc::clone(self);
                     self.threads.run(Box::new(move || {
@@ -98,7 +100,8 @@ impl Engine {
             })
             .await;
         }
-        // Runs only if the job failed or was dropped. A cause shows up here.
+        // Runs only if the job failed or was dropped. The failure then repeats
+        // here and shows its cause.
         let make = || self.build(selection, found, identities.clone());
         Ok(class.compiled(class.build.get_or_init(make), identities))
     }

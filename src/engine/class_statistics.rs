@@ -1,9 +1,10 @@
-//! Statistics for operators about the kinds of sources for which an engine has programs: how
-//! many kinds there are, how many users each has, and how a kind differs from the usual one.
+//! Statistics for operators about the kinds of sources for which an engine has programs.
+//! They give the number of kinds, the users of each, and how a kind differs from the usual
+//! one.
 //!
-//! Sources of one kind are a [`Class`] and share a program. A kind takes the
-//! memory of many sources, so the number of kinds is limited. If a fleet splits
-//! into many kinds, this module says why.
+//! Sources of one kind are a [`Class`] and share a program. A kind needs the memory of many
+//! sources, so the number of kinds is limited. If a fleet splits into many kinds, this
+//! module says why.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,37 +18,39 @@ use super::classes::{Class, Compiled};
 use super::selection::Selection;
 use crate::bind::{Fingerprint, Found, Identities};
 
-/// Default limit for the number of kinds of sources with programs at a time.
+/// Default limit for the number of kinds of sources that have programs at the
+/// same time.
 pub const DEFAULT_KIND_LIMIT: usize = 4096;
 
 /// A kind of sources, for one selection of definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Tells it from all others that there are and were.
+    /// Number of the kind, unique among all past and present ones.
     pub number: u64,
     /// Number of users of its program: evaluators, sessions with a choice, and
     /// owners of compiled definitions.
     pub holders: usize,
-    /// How its sources differ from those of the kind with most users for the
-    /// same selection. `None` for that kind itself.
+    /// The difference from the kind with most users for the same selection.
+    /// `None` for that kind itself.
     pub differs: Option<Difference>,
 }
 
-/// How the sources of a kind differ from most others.
+/// The difference between the sources of a kind and most others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The first metric that differs, and in what; nothing if other instance domains are
-    /// equivalent.
+    /// The first metric that differs, and its property. `None` if only other instance
+    /// domains are equivalent.
     pub first: Option<(Box<str>, Split)>,
-    /// All of it in words.
+    /// The whole difference in words.
     pub words: String,
 }
 
-/// What tells a metric of one kind of sources from that of another.
+/// The property that differs between a metric of one kind of sources and that
+/// of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Split {
-    /// One has no such metric, or no descriptor of it.
+    /// Only one has such a metric, or a descriptor of it.
     Presence,
     /// The type.
     Type,
@@ -55,8 +58,7 @@ pub enum Split {
     Semantics,
     /// The units.
     Units,
-    /// One has an instance domain and the other has none, or another one in common with
-    /// other metrics.
+    /// The instance domain: only one has it, or shares it with other metrics.
     Domain,
 }
 
@@ -73,12 +75,12 @@ impl Split {
     }
 }
 
-/// Bytes that programs take.
+/// Bytes that programs need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgramBytes {
     /// Tables of the programs themselves, without native code.
     pub tables: usize,
-    /// What sections of layouts are like, with instances.
+    /// Parts of layouts, with their instances.
     pub layouts: usize,
 }
 
@@ -105,14 +107,14 @@ impl Engine {
         classes.iter().enumerate().map(kind).collect()
     }
 
-    /// How sources for which something was compiled differ from most that have the same
-    /// definitions; nothing if they are most.
+    /// The difference between the sources that something was compiled for and most
+    /// sources with the same definitions. `None` if they are the most common kind.
     pub fn difference(&self, compiled: &Compiled) -> Option<Difference> {
         let kinds = self.kinds();
         kinds.into_iter().find(|kind| kind.number == compiled.kind())?.differs
     }
 
-    /// Bytes of the programs of all kinds, what they have in common once.
+    /// Bytes of the programs of all kinds. Common parts count once.
     pub fn program_bytes(&self) -> ProgramBytes {
         let mut seen = FxHashSet::default();
         let mut all = ProgramBytes::default();
@@ -167,7 +169,7 @@ fn usual(by_use: &[(usize, Arc<Class>)], selection: &Selection) -> Option<Arc<Cl
     classes.find(|class| *class.selection == *selection).cloned()
 }
 
-/// How the answers of two kinds of sources differ.
+/// The difference between the answers of two kinds of sources.
 fn difference(
     selection: &Selection,
     usual: &Fingerprint,
@@ -201,8 +203,8 @@ fn difference(
     }
 }
 
-/// How the answers about a name differ. Identifiers are ignored, because they
-/// depend on earlier differences.
+/// The difference between two answers about a name. Identifiers are ignored,
+/// because they depend on earlier differences.
 fn told(name: &str, usual: &Found, other: &Found) -> Option<(Split, String)> {
     let (usual, other) = match (usual, other) {
         (Found::Metric(usual), Found::Metric(other)) => (usual, other),
@@ -252,7 +254,7 @@ mod tests {
     use crate::dialect::Dialect;
     use crate::engine::{Backend, Definitions, Registry};
 
-    /// A feed that nobody fetches from.
+    /// A feed that is never asked for values.
     struct Nothing;
 
     impl Feed for Nothing {
@@ -266,8 +268,8 @@ mod tests {
         }
     }
 
-    /// The metrics `k.a`, `k.b` and `k.c` over one domain; `change` alters
-    /// them.
+    /// A source with the metrics `k.a`, `k.b` and `k.c` over one domain;
+    /// `change` alters them.
     fn source(
         name: &str,
         change: impl Fn(&str, MetricDesc) -> Option<MetricDesc>,
@@ -391,7 +393,7 @@ mod tests {
             assert!(expected.starts_with(&format!("`{metric}`")));
             assert_eq!(*split, by);
             let bytes = engine.program_bytes();
-            // Both have much in common, which counts once.
+            // Both programs have much in common, which counts once.
             assert!(bytes.tables > 0);
             drop((usual, other));
             assert_eq!((engine.kinds(), engine.classes()), (Vec::new(), 0));

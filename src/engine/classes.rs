@@ -1,9 +1,10 @@
-//! Sources in which definitions mean the same share one program.
+//! Classes: sources in which definitions mean the same share one program.
 //!
-//! A [`Class`] is a selection of definitions, and a [`Fingerprint`] of all
-//! answers to the questions of binding. The program is compiled for the first
-//! source of a class. For each later source, only a binding with the source's
-//! own identifiers is made. A class exists as long as someone uses its program.
+//! A [`Class`] is a selection of definitions and a [`Fingerprint`] of all
+//! answers to the questions of binding. The engine compiles the program for the
+//! first source of a class. For each later source it makes only a binding with
+//! the source's own identifiers. A class exists as long as a caller holds its
+//! program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -24,20 +25,20 @@ use crate::plan::Operands;
 /// The classes in use.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    /// By a hash of selection and fingerprint.
+    /// The classes, by a hash of selection and fingerprint.
     table: Mutex<WeakTable<Class>>,
 }
 
 /// Sources with equal answers to the questions of a selection.
 #[derive(Debug)]
 pub(super) struct Class {
-    /// No other class has it, nor ever had.
+    /// Number of the class, never used for another one.
     pub number: u64,
     /// The definitions to compile.
     pub selection: Arc<Selection>,
     /// The answers of its sources.
     pub fingerprint: Fingerprint,
-    /// Made once, by the first who needs it; others wait.
+    /// The compiled definitions. The first caller makes them; others wait.
     pub build: OnceLock<Build>,
     /// Layouts that the evaluators of its sources share.
     layouts: SharedLayouts,
@@ -54,8 +55,8 @@ pub(super) struct Build {
     pub metrics: List<Metric>,
     pub program: Arc<Program>,
     pub operands: Operands,
-    /// For the first source, without suggested names. Other sources may have
-    /// other domains.
+    /// Diagnostics for the first source, without suggested names. Other sources
+    /// may have other domains.
     pub diagnostics: Diagnostics,
     /// True if a suggestion needed the names of a source.
     pub needs_names: bool,

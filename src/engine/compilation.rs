@@ -1,4 +1,4 @@
-//! Progress of compiling for tasks that wait for it without blocking.
+//! The progress of compiling, for tasks that wait for it without blocking.
 
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,7 @@ pub(super) struct Compilation {
 
 #[derive(Debug, Default)]
 enum State {
-    /// Nobody has asked for it.
+    /// Compiling was not requested.
     #[default]
     NotStarted,
     /// A thread compiles; these tasks wait.

@@ -1,13 +1,13 @@
 //! Settings of derived metrics: limits, debugging, the treatment of missing
-//! operands, and who may change which (`pmSetDerivedControl(3)`).
+//! operands, and the rights to change them (`pmSetDerivedControl(3)`).
 //!
-//! The limit of a context is not here; [`super::Session`] keeps it.
+//! [`super::Session`] keeps the limit of a context.
 
 use pmderive_runtime::model::PmStatus;
 
 use crate::syntax::ControlOption;
 
-/// Who sets an option.
+/// The party that sets an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetBy {
     /// The environment variable `PCP_DERIVED_CONTROL`. It overrides all others.
@@ -45,7 +45,7 @@ impl Controls {
     /// # Errors
     /// `PM_ERR_ARG` for a value that the option cannot have, `PM_ERR_AGAIN` if
     /// the environment has set another value, `PM_ERR_NOCONTEXT` for the limit
-    /// of a context, which is not kept here.
+    /// of a context, which [`super::Session`] keeps.
     pub fn set(&mut self, option: ControlOption, value: i32, by: SetBy) -> Result<(), PmStatus> {
         if !option.takes(value) {
             return Err(PmStatus::ARG);

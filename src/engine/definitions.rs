@@ -1,5 +1,5 @@
-//! The definitions of a process. Any number of sessions share them while others
-//! are registered, replaced and removed.
+//! The definitions of a process. Any number of sessions share them while other
+//! threads register, replace and remove definitions.
 //!
 //! Readers take a snapshot, which does not change. They never wait while a file
 //! is read or an expression is parsed. Each change is published at once, and
@@ -80,7 +80,7 @@ impl Refused {
     }
 }
 
-/// The name of the text, the place of the first mistake unless that is the whole
+/// The name of the text, the place of the first mistake unless it is the whole
 /// text, and its message.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,10 +99,10 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The part of a session that others may see and change.
+/// The part of a session that other sessions may read and change.
 #[derive(Debug, Default)]
 pub(super) struct Member {
-    /// Number of global identifiers when the session last looked.
+    /// Number of global identifiers at the session's last refresh.
     pub known: AtomicU32,
     /// The session's own definitions.
     pub locals: Mutex<Vec<Local>>,
@@ -142,7 +142,7 @@ impl Member {
 }
 
 impl From<Registry> for Definitions {
-    /// A registry's definitions, whose texts are kept elsewhere.
+    /// A registry's definitions; the caller keeps their texts.
     fn from(registry: Registry) -> Definitions {
         Definitions::with(registry, SourceMap::default())
     }
@@ -161,8 +161,8 @@ impl Definitions {
         Definitions::with(Registry::new(language), SourceMap::default())
     }
 
-    /// A registry's definitions, with their texts in `sources`. Texts that it lacks
-    /// are kept elsewhere.
+    /// A registry's definitions, with their texts in `sources`. The caller keeps
+    /// the texts that `sources` lacks.
     pub fn with(registry: Registry, sources: SourceMap) -> Definitions {
         Definitions {
             language: registry.language(),
@@ -198,10 +198,10 @@ impl Definitions {
         self.define(name, text, Registry::register)
     }
 
-    /// Registers a metric in place of an earlier one with the same name, if
-    /// there is one; see [`Registry::replace`]. Every session always sees one
-    /// of the two. The new metric has a new identifier: there are about two million,
-    /// and each takes a little memory for ever.
+    /// Registers a metric in place of an earlier one with the same name, if there is
+    /// one; see [`Registry::replace`]. Every session always sees one of the two. The
+    /// new metric has a new identifier. There are about two million identifiers, and
+    /// each needs a little memory for ever.
     ///
     /// # Errors
     /// As [`Definitions::register`]. The earlier definition then stays.
@@ -241,7 +241,7 @@ impl Definitions {
     }
 
     /// Registers the definitions in the files of a `:`-separated list
-    /// (`pmLoadDerivedConfig(3)`). Of a directory, these are all files in it and
+    /// (`pmLoadDerivedConfig(3)`). A directory stands for all files in it and
     /// below it. Returns the number of registered metrics, and the mistakes.
     pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
         let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
@@ -373,7 +373,7 @@ impl Snapshot {
         Snapshot { registry, sources }
     }
 
-    /// Drops the text of a definition that has the text to itself.
+    /// Drops the text of a definition that shares the text with no other.
     fn forget_text(&mut self, registered: &Registered) {
         let span = registered.name_span;
         let length = self.sources.get(span.source).text.len();

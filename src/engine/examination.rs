@@ -1,8 +1,8 @@
-//! Checks definitions against the answers of a source: determines which names
-//! are definitions and in which order to check, and keeps the results.
+//! Checks definitions against the answers of a source: which names are
+//! definitions, in which order to check them, and the results.
 //!
-//! The caller gives the answers, and a function that suggests names for
-//! unknown ones. Only [`examine_and_suggest`] asks a source, for its names.
+//! The caller gives the answers, and a function that suggests names for unknown
+//! ones. Only [`examine_and_suggest`] asks a source, for its names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
 
-/// Definitions checked against one source: what [`lint`](crate::lint) takes.
+/// Definitions checked against one source: the input of [`lint`](crate::lint).
 #[derive(Debug)]
 pub struct Examination {
     /// Number of chosen expressions; they come first.
@@ -32,9 +32,9 @@ pub struct Examination {
     /// The meaning of the names in them.
     pub(crate) names: Names,
     /// The result for each expression: first the chosen ones in their order,
-    /// then the definitions that they mention. A definition that a metric of
-    /// the source hides has the values of that metric, and the nodes of its
-    /// expression have no results.
+    /// then the definitions that they mention. If a metric of the source hides
+    /// a definition, the definition has the values of that metric. The nodes of
+    /// its expression then have no results.
     #[doc(hidden)]
     pub expressions: Vec<Examined>,
     /// Identities under which previous samples are kept, parallel to the
@@ -97,8 +97,9 @@ impl Checking<'_> {
         Examination { chosen, names, expressions, keys, order, wanted }
     }
 
-    /// Checks definitions one by one of which none is an operand of another, as without
-    /// extensions. Gives each typed expression to `take` at once, for there may be very many.
+    /// Checks definitions one by one, when none is an operand of another, as without
+    /// extensions. Gives each typed expression to `take` at once, because there may be very
+    /// many.
     pub fn run_each(
         &self,
         mentions: &Mentions,
@@ -151,7 +152,7 @@ impl Checking<'_> {
     }
 
     /// The order of checking; reports cycles. Without extensions no metric
-    /// needs another, so a cycle is no mistake.
+    /// needs another, so a cycle is not a mistake.
     fn order(&self, names: &Names, diagnostics: &mut Diagnostics) -> Order {
         if !self.are_nested {
             return Order::of_any(self.definitions.len());
@@ -166,9 +167,9 @@ impl Checking<'_> {
         order
     }
 
-    /// Checks the definitions in their order; each is known to the later ones.
-    /// Gives the results away, and returns the mistakes by position. With `alike` they are
-    /// only the typed trees.
+    /// Checks the definitions in their order; later ones know the earlier ones.
+    /// Gives the results to `take`, and returns the mistakes by position. With `alike` the
+    /// results are only the typed trees.
     fn check_each(
         &self,
         order: &Order,
@@ -280,8 +281,8 @@ fn hidden(one: &Registered) -> Diagnostic {
         .help("give the derived metric another name")
 }
 
-/// Examines. If a suggestion needs names of the source, examines again with
-/// them.
+/// Examines definitions. If a suggestion needs names of the source, examines
+/// again with them.
 pub(super) fn examine_and_suggest(
     registry: &Registry,
     source: &mut dyn MetadataSource,

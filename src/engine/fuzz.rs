@@ -1,6 +1,6 @@
 //! Random definitions over random samples. Fused kernels and layouts must agree
-//! with the general path, whatever instances come and go and whatever falls or
-//! fails. A context that serves derived metrics must deliver the same values.
+//! with the general path, whatever instances come and go and whatever fails. A
+//! context that serves derived metrics must deliver the same values.
 
 use std::sync::Arc;
 
@@ -341,14 +341,13 @@ fn evaluate_random(data: &[u8], backend: Backend) {
     evaluate_all_ways(Language { dialect, extensions }, backend, texts, &mut choices);
 }
 
-/// Takes the lines of a text as definitions over the metrics `s.0` to `s.6` and
+/// Reads the lines of a text as definitions over the metrics `s.0` to `s.6` and
 /// `m.0` to `m.6`. The first byte selects the dialect and, from 192 on,
 /// extensions. The samples depend on the text.
 ///
 /// # Panics
 /// If fused kernels and the general path disagree, or if a stage between text
 /// and values panics.
-/// text and values does.
 #[doc(hidden)]
 pub fn fuzz_compile(data: &[u8]) {
     let Some((first, text)) = data.split_first() else { return };
@@ -392,7 +391,7 @@ fn evaluate_all_ways(
     let mut asked = list_of(&selection);
     let mut batch = ResultBatch::default();
     for step in 0..12 {
-        // Other metrics are wanted for a while, then the first ones again.
+        // Other metrics are needed for a while, then the first ones again.
         if step == 5 || step == 9 {
             let wanted = if step == 5 { choices.below(1 << DEFINITIONS) } else { usize::MAX };
             let definitions = registry.definitions().iter().enumerate();
@@ -440,8 +439,8 @@ fn evaluate_all_ways(
     }
 }
 
-/// Fetches and evaluates step by step. An evaluation that is dropped at the
-/// first question has not happened.
+/// Fetches and evaluates step by step. Sometimes it drops an evaluation at the
+/// first question, which must have no effect.
 fn evaluate_in_steps<'w>(
     evaluator: &'w mut Evaluator,
     (source, batch): (&mut MemorySource<Samples>, &'w mut ResultBatch),
@@ -585,7 +584,7 @@ fn source_of(choices: &Choices, content: Content) -> MemorySource<Samples> {
 /// Makes sure that two evaluations have the same outcomes.
 ///
 /// # Panics
-/// They have not; `what` says of which metric.
+/// If they differ; `what` names the metric.
 pub fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(OutputId) -> String) {
     assert_eq!(a.len(), b.len());
     for ((output, a), (_, b)) in a.outputs().zip(b.outputs()) {

@@ -1,4 +1,4 @@
-//! A metric of a compiled selection.
+//! One metric of a compiled selection.
 
 use std::sync::Arc;
 

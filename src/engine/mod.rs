@@ -1,7 +1,7 @@
 //! The engine: the one object that an application keeps.
 //!
-//! It compiles definitions for sources, shares kernels between all programs
-//! that it has made, and decides when they become native code.
+//! It compiles definitions for sources and shares kernels between all programs
+//! that it has made. It decides when kernels become native code.
 
 mod anonymous;
 mod backend;
@@ -161,17 +161,17 @@ impl Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
-    /// Makes callers compile in their own thread and wait. For simulations,
-    /// whose time must not pass meanwhile.
+    /// Makes callers compile in their own thread and wait. This serves
+    /// simulations, whose time must not pass meanwhile.
     #[doc(hidden)]
     #[must_use]
     pub fn without_threads(self) -> Engine {
         self.with_jobs_run_by(|job| job())
     }
 
-    /// Gives jobs that compile to `run` instead of the engine's threads. `run` does them
-    /// soon, in the order of the calls. A job that is dropped is done again by whoever
-    /// needs its program.
+    /// Gives jobs that compile to `run` instead of the engine's threads. `run` must do
+    /// them soon, in the order of the calls. If it drops a job, a caller that needs the
+    /// program does the job again.
     #[must_use]
     pub fn with_jobs_run_by(mut self, run: impl Fn(Job) + Send + Sync + 'static) -> Engine {
         self.threads.instead = Some(Box::new(run));
@@ -188,8 +188,8 @@ impl Engine {
         self.language.dialect
     }
 
-    /// A warning, once it is known: why kernels are interpreted although native
-    /// code was wanted, or why equivalent domains are ignored. Each warning is
+    /// A warning, once there is one: kernels are interpreted although native
+    /// code was wanted, or equivalent domains are ignored. Each warning is
     /// given once.
     pub fn take_warning(&self) -> Option<String> {
         self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
@@ -224,8 +224,8 @@ impl Engine {
     /// Compiles a selection for a source. Mistakes in definitions are in
     /// [`Compiled::diagnostics`]; no names are suggested.
     ///
-    /// Takes two round trips. If a similar source has been compiled for,
-    /// nothing is checked or planned again.
+    /// It needs two round trips. If the engine has compiled for a similar
+    /// source, it checks and plans nothing again.
     ///
     /// # Errors
     /// The source failed.
@@ -238,8 +238,8 @@ impl Engine {
         self.compiled_from(selection, &found, source)
     }
 
-    /// The compiled definitions for sources with these answers. Compiles here
-    /// if nobody has done so.
+    /// The compiled definitions for sources with these answers. Compiles in
+    /// this thread unless they exist.
     fn compiled_from(
         &self,
         selection: &Arc<Selection>,
@@ -372,7 +372,7 @@ impl Engine {
         self.compiler.evaluated(evaluator.program(), evaluator.evaluations(), &self.threads);
     }
 
-    /// Makes the program of checked definitions, which `definitions` gives to a function one
+    /// Makes the program of checked definitions. `definitions` passes them to a function one
     /// by one.
     pub(crate) fn plan(
         &self,

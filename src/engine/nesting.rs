@@ -1,10 +1,10 @@
-//! Derived metrics as operands of others: determines which definitions a
-//! selection needs, and their order with operands first.
+//! Derived metrics as operands of others: the definitions that a selection
+//! needs, in an order with operands first.
 //!
-//! Input: parsed definitions. The caller says which names are definitions. A
-//! definition that needs itself is reported with the whole cycle. Nothing here
-//! checks or computes. All algorithms are loops, and the number of levels is
-//! limited because the work per definition grows with it.
+//! The input is parsed definitions; the caller says which names are
+//! definitions. A definition that needs itself is reported with the whole
+//! cycle. All algorithms are loops. The number of levels is limited, because
+//! the work per definition grows with it.
 
 use std::cell::LazyCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,12 +22,12 @@ use crate::text::Span;
 /// Largest number of levels of derived metrics below a definition.
 pub const MAX_LEVELS: usize = 5_000;
 
-/// Most steps of a cycle that are shown.
+/// Largest number of steps of a cycle to show.
 const MAX_DRAWN: usize = 8;
 
 /// The selection, and after it all definitions that it mentions directly or
 /// indirectly, each once. Without extensions, only `mkconst()` and `novalue()`
-/// can use a definition: they take its metadata.
+/// can use a definition: they copy its metadata.
 pub(crate) fn needed<'r>(
     registry: &'r Registry,
     selection: &[&'r Registered],
@@ -35,7 +35,7 @@ pub(crate) fn needed<'r>(
     needed_and_nested(registry, selection).0
 }
 
-/// The same, and whether any of them mentions a definition.
+/// The same definitions, and whether any of them mentions a definition.
 pub(super) fn needed_and_nested<'r>(
     registry: &'r Registry,
     selection: &[&'r Registered],
@@ -63,14 +63,14 @@ pub(super) struct Order {
     /// Each position once.
     pub positions: Vec<DefinitionId>,
     /// For each position, true if the definition is part of a cycle or has too
-    /// many levels below it. That has been reported.
+    /// many levels below it. Such a definition is already reported.
     pub is_refused: Vec<bool>,
     /// For each position, the definitions that it mentions.
     pub operands: Vec<Vec<Mention>>,
 }
 
 impl Order {
-    /// That of so many definitions of which none mentions another.
+    /// The order of `count` definitions that mention no other.
     pub fn of_any(count: usize) -> Order {
         Order {
             positions: (0..count).map(DefinitionId::at).collect(),
@@ -195,8 +195,8 @@ fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
     diagnostic
 }
 
-/// The diagnostic for a cycle of definitions, each with the place that mentions
-/// the next.
+/// The diagnostic for a cycle of definitions. Each step has the place that
+/// mentions the next.
 fn draw(definitions: &[&Registered], cycle: &[(DefinitionId, Span)]) -> Diagnostic {
     let name = |index: usize| &definitions[cycle[index % cycle.len()].0.index()].name;
     let first = cycle[0].1;
@@ -225,8 +225,8 @@ fn draw(definitions: &[&Registered], cycle: &[(DefinitionId, Span)]) -> Diagnost
     diagnostic
 }
 
-/// Reports cycles among registered definitions without asking a source, which
-/// may have metrics of the same names.
+/// Reports cycles among registered definitions without asking a source. A
+/// source may have metrics of the same names.
 pub fn report_cycles(registry: &Registry, diagnostics: &mut Diagnostics) {
     let definitions: Vec<&Registered> = registry.definitions().iter().map(|one| &**one).collect();
     order(&definitions, |name| registry.get(name).is_some(), diagnostics);

@@ -1,8 +1,8 @@
-//! Definitions that were chosen for compiling, with everything that compiling
-//! reads of the registry.
+//! A selection: definitions chosen for compiling, with everything that
+//! compiling reads from the registry.
 //!
-//! A selection is made once and bound to any number of sources. It asks no
-//! source and holds no answers.
+//! The engine makes a selection once and binds it to any number of sources. A
+//! selection asks no source and holds no answers.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::syntax::ControlOption;
 use crate::syntax::ast::NodeKind;
 use crate::text::Span;
 
-/// Derived metrics of a registry, chosen in an order, as they are when chosen.
-/// Later changes of the registry do not matter.
+/// Derived metrics of a registry, chosen in an order, as a copy. Later changes
+/// of the registry do not affect it.
 #[derive(Debug)]
 pub struct Selection {
     registry: Registry,
@@ -114,8 +114,8 @@ impl Selection {
         &self.literals
     }
 
-    /// The meaning of a name that the source does not know: whether it is that of a
-    /// definition, and of one with mistakes.
+    /// The meaning of a name that the source does not know: whether a definition
+    /// has it, and whether a refused one has it.
     fn meaning(&self, name: &str) -> [bool; 2] {
         let is_derived = self.registry.get(name).is_some() || is_anonymous(name);
         [is_derived, self.registry.is_refused(name)]

@@ -1,8 +1,8 @@
 //! The settings for derived metrics in the environment of a process, see
 //! PCPIntro(1) and pmRegisterDerived(3).
 //!
-//! It reads only variables and whether a directory exists. The registry reads
-//! the files.
+//! This module reads only variables, and tests whether a directory exists. The
+//! registry reads the files.
 
 use std::path::PathBuf;
 

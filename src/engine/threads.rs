@@ -1,6 +1,6 @@
-//! The engine's own threads, for work that nobody must wait for. There are at
-//! most as many as processors, and none without work. Whoever embeds the engine
-//! may have its jobs done elsewhere.
+//! The engine's own threads, for jobs without a waiting caller. There are at
+//! most as many threads as processors, and none without work. An application
+//! can have another executor do its jobs.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,11 +11,11 @@ use pmderive_runtime::locks::lock;
 /// A piece of work.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that do one job after the other. They end when there is no more.
+/// Threads that do queued jobs. They end when the queue is empty.
 #[derive(Default)]
 pub(super) struct Threads {
     state: Arc<Mutex<State>>,
-    /// Who does the jobs instead.
+    /// The executor that does the jobs instead.
     pub instead: Option<Box<dyn Fn(Job) + Send + Sync>>,
 }
 
@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Threads {
-    /// Queues a job behind those that wait. If no thread can be started, the
+    /// Queues a job behind the waiting ones. If no thread can be started, the
     /// caller does the job at once.
     pub fn run(&self, job: Job) {
         if let Some(instead) = &self.instead {
@@ -62,7 +62,7 @@ fn work(state: &Mutex<State>) {
                 }
             }
         };
-        // Whoever waits for the job notices that it failed.
+        // The waiting task notices that the job failed.
         drop(catch_unwind(AssertUnwindSafe(job)));
     }
 }

@@ -1,9 +1,9 @@
 //! Names to suggest in place of unknown ones: those of a source and those of
 //! the definitions.
 //!
-//! It asks no source. A caller that checks definitions without a source's names
-//! learns whether a suggestion needed them, and then checks again with them.
-//! Only definitions with unknown names need that.
+//! This module asks no source. A caller first checks definitions without a
+//! source's names. If a suggestion needed them, the caller checks again with
+//! them. Only definitions with unknown names need the second check.
 
 use std::cell::Cell;
 
@@ -16,7 +16,8 @@ use crate::syntax::{Group, nearest_metric};
 /// unknown, the last ones get no suggestion.
 const MAX_COMPARISONS: usize = 2_000_000;
 
-/// Most names that are near but may not be used, before none is suggested.
+/// Largest number of near names that may not be used. Beyond it, none is
+/// suggested.
 const MAX_UNUSABLE: usize = 3;
 
 /// The names of a registry and, if they are known, of a source.
@@ -40,9 +41,9 @@ impl<'v> Vocabulary<'v> {
         Vocabulary { names: Some(names), ..Vocabulary::unknown(registry) }
     }
 
-    /// The names of the source, for one more comparison with each of them and
-    /// with `others` names. `None` if they are not known, or if there were too
-    /// many comparisons.
+    /// The names of the source, to compare each of them and `others` further
+    /// names with one unknown name. `None` without names of the source, or
+    /// after too many comparisons.
     fn names_to_compare(&self, others: usize) -> Option<&'v [String]> {
         let Some(names) = self.names else {
             self.needs_names.set(true);

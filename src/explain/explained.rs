@@ -1,5 +1,5 @@
-//! An explanation as data: what each node of definitions comes to and why, and the
-//! program that computes them.
+//! An explanation as data: the outcome of each node of definitions with its
+//! reasons, and the program that computes them.
 
 use pmderive_runtime::kernel::KernelIr;
 use pmderive_runtime::model::{Pmid, ValueType};
@@ -73,7 +73,7 @@ pub struct ExplainedNode {
     pub operands: Vec<usize>,
     /// The result of checking.
     pub outcome: NodeOutcome,
-    /// What the instances are, where the number of their domain says nothing.
+    /// Words for the instances, where the number of their domain says nothing.
     pub instances: Option<String>,
     /// Mistakes, and facts that are not obvious. Each is a sentence without a
     /// full stop.
@@ -104,7 +104,7 @@ pub struct ExplainedProgram {
     pub inputs: Vec<ExplainedInput>,
     /// Operations, each once, with operands before their users.
     pub nodes: Vec<Operation>,
-    /// Previous samples that are kept, each with its name and a description.
+    /// Names and descriptions of the previous samples that the program keeps.
     pub kept: Vec<(String, String)>,
     /// Uses of kernels, in their order.
     pub steps: Vec<ExplainedStep>,
@@ -145,7 +145,7 @@ pub struct Operation {
     pub is_set: bool,
     /// Operations and outputs that use it.
     pub users: Vec<String>,
-    /// How its values are obtained when every operand has values.
+    /// The way to its values when every operand has values.
     pub place: String,
 }
 

@@ -1,8 +1,8 @@
 //! Describes a program in words: its operations, previous samples and steps.
 //!
-//! An operation is written as in the expression it comes from, with `n1` and
-//! the like for other operations. An operation that no expression contains is
-//! described by what it does.
+//! An operation is written as in its expression, with `n1` and the like for
+//! other operations. If no expression contains the operation, its effect is
+//! described.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ struct Template {
 }
 
 /// Stands for an operand. A text that contains it by itself gives wrong words,
-/// but does no other harm.
+/// but no other harm.
 const GAP: char = '\0';
 
 impl Template {
@@ -107,9 +107,9 @@ impl Words {
         }
     }
 
-    /// Describes a program in words. `names` has the names of its inputs,
-    /// `outputs` those of its outputs, and `keys` the keys of these
-    /// outputs' definitions.
+    /// Describes a program in words. `names` are those of its inputs, `outputs`
+    /// those of its outputs. `keys` are parallel to `outputs`: the keys of
+    /// their definitions.
     pub fn program(
         &self,
         program: &Program,
@@ -213,7 +213,7 @@ fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
     needed.into_iter().map(|id| (id, users.remove(&id).unwrap_or_default())).collect()
 }
 
-/// How the values of an operation are obtained in the regular case.
+/// The way to an operation's values in the regular case.
 fn place(program: &Program, id: NodeId, is_fused: bool) -> String {
     let node = &program.nodes[id.index()];
     match program.placements.get(id.index()).and_then(Option::as_ref) {
@@ -331,7 +331,7 @@ pub fn shape(value_type: ValueType, is_set: bool) -> String {
     format!("{value_type}, {shape}")
 }
 
-/// The inputs with their names. `used` says of each whether a node reads it.
+/// The inputs with their names. `used` has for each whether a node reads it.
 fn inputs(
     program: &Program,
     binding: &Binding,
@@ -349,8 +349,8 @@ fn inputs(
     inputs.collect()
 }
 
-/// The previous samples that are kept: the histories, then the windows.
-/// `keys` are those of the outputs' definitions.
+/// The previous samples that the program keeps: the histories, then the
+/// windows. `keys` are those of the outputs' definitions.
 fn kept(
     program: &Program,
     inputs: &[ExplainedInput],

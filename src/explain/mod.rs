@@ -1,10 +1,10 @@
-//! Explains to people how their definitions are understood and computed, and
+//! Explains to users how their definitions are understood and computed, and
 //! why.
 //!
 //! [`explain`] checks definitions against a source, as compiling does. It
 //! describes the type and the decisions for each node, and then the program
-//! that computes all definitions together. The result is data; words for people
-//! are complete sentences in it. [`text`] and [`json`] show it.
+//! that computes all definitions together. The result is data; its words for
+//! users are complete sentences. [`text`] and [`json`] show it.
 
 mod explained;
 mod graph;
@@ -162,8 +162,8 @@ impl Explainer<'_> {
         explained
     }
 
-    /// The outcome of a node without a type. Mistakes of its operands, which
-    /// come first, have already been taken.
+    /// The outcome of a node without a type. Mistakes of its operands come
+    /// first and are already reported.
     fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> NodeOutcome {
         let Span { source, start, end } = node.span;
         let is_own = |(span, ..): &mut (Span, Code, String)| {

@@ -1,7 +1,7 @@
-//! Describes in words what is not obvious about a node.
+//! Notes in words about facts of a node that are not obvious.
 //!
-//! Everything comes from the typed node that checking made. Rules of the
-//! language are not repeated here, only their results.
+//! All facts come from the typed node that checking made. The notes give only
+//! the results of the language's rules.
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
@@ -82,7 +82,7 @@ impl Noted<'_> {
         &self.examined.typed.node(id).desc
     }
 
-    /// Adds what checking found out about a node.
+    /// Adds the facts that checking found about a node.
     fn typed(&self, id: TypedId, notes: &mut Vec<String>) {
         let node = &self.examined.typed.node(id);
         let (kind, desc) = (&node.kind, &node.desc);
@@ -184,7 +184,7 @@ impl Noted<'_> {
         }
     }
 
-    /// Adds how a choice between branches is made.
+    /// Adds how values choose between branches.
     fn choice(&self, guard: TypedId, branches: [TypedId; 2], mut note: impl FnMut(&str)) {
         let never = |id| matches!(self.examined.typed.node(id).kind, TypedKind::NoValue);
         match branches.map(never) {
@@ -198,7 +198,7 @@ impl Noted<'_> {
         });
     }
 
-    /// Adds how an operator takes its operands.
+    /// Adds how an operator treats its operands.
     fn binary(
         &self,
         op: BinaryOp,

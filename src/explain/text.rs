@@ -199,7 +199,7 @@ fn row(cells: [&str; 4]) -> String {
 }
 
 /// Writes a line of the tree with its row of the table. If the tree is too
-/// wide, it takes two lines, and `below` is the tree in the second.
+/// wide, they are two lines, and `below` is the tree in the second.
 fn line(out: &mut String, [tree, below]: [&str; 2], width: usize, facts: &str) {
     let tree = &*printable(tree);
     let tree = if tree.chars().count() > width {

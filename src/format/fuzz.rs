@@ -1,4 +1,4 @@
-//! The promises of the formatter about any text, for fuzzers and tests.
+//! The formatter's promises about any text, checked for fuzzers and tests.
 
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
@@ -10,7 +10,7 @@ use super::format_definitions;
 /// Formats a text; the first byte chooses the language.
 ///
 /// # Panics
-/// When the text then says something else, or formatting it again changes it.
+/// If the new text has another meaning, or if formatting it again changes it.
 #[doc(hidden)]
 pub fn fuzz_format(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
@@ -28,7 +28,8 @@ pub fn fuzz_format(data: &[u8]) {
     }
 }
 
-/// What a text says, without places: items, and what is wrong with the rest.
+/// The meaning of a text, without places: its items, and the mistakes in the
+/// rest.
 fn said(text: &str, language: Language) -> (Vec<String>, Vec<(Code, String)>) {
     let mut sources = SourceMap::default();
     let source = sources.add("fuzz", text);
@@ -47,7 +48,7 @@ fn said(text: &str, language: Language) -> (Vec<String>, Vec<(Code, String)>) {
             format!("{:?}={}", setting.option, setting.value)
         }
     });
-    // Lines of blanks become empty, which is the one mistake that is repaired.
+    // Lines of blanks become empty. The formatter fixes only this mistake.
     let mistakes = diagnostics.iter().filter(|diagnostic| {
         diagnostic.severity == Severity::Error || diagnostic.code != Code::BadDefinitionLine
     });
@@ -55,7 +56,7 @@ fn said(text: &str, language: Language) -> (Vec<String>, Vec<(Code, String)>) {
     (items.collect(), mistakes.collect())
 }
 
-/// The debugging form of a node but for the offsets of its spans.
+/// The debugging form of a node without the offsets of its spans.
 fn without_places(kind: &impl std::fmt::Debug) -> String {
     let text = format!("{kind:?}");
     let mut out = String::with_capacity(text.len());
@@ -96,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Recorded expressions, which libpcp took or refused.
+    /// Recorded expressions, which libpcp accepted or refused.
     fn expressions() -> impl Iterator<Item = String> {
         let taken = include_str!("../syntax/testdata/parses.jsonl").lines();
         let refused = include_str!("../syntax/testdata/refusals.jsonl").lines();

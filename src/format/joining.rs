@@ -1,13 +1,13 @@
-//! Joins definitions that go on over several lines, for readers that know no such lines:
-//! PCP before version 7.
+//! Joins definitions that span several lines, for PCP before version 7, which has no
+//! such lines.
 
 use std::borrow::Cow;
 
 use crate::dialect::{Dialect, Language};
 use crate::syntax::{LineForm, outline};
 
-/// A text in which each definition that goes on over several lines is in one, if that is a
-/// definition in this language. Everything else stays byte for byte.
+/// Joins each definition of several lines into one line, if that is a definition in this
+/// language. Everything else stays byte for byte.
 pub fn joined(text: &str, language: Language) -> Cow<'_, str> {
     if !text.contains("\\\n") {
         return text.into();
@@ -42,7 +42,7 @@ mod tests {
         for (text, expected) in [
             ("a = b \\\n  + c\n", "a = b   + c\n"),
             ("# x\n\na = b\n", "# x\n\na = b\n"),
-            // A comment may go on as well, and takes a definition along.
+            // A comment may continue as well, and then swallows a definition.
             ("# x \\\na = b \\\n + c\n", "# x \\\na = b \\\n + c\n"),
             // What version 6 does not understand stays, as do other lines.
             ("a = delta(b \\\n + c)\n", "a = delta(b \\\n + c)\n"),

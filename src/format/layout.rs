@@ -1,34 +1,36 @@
 //! The layout of one expression: blanks between its tokens, and line breaks
 //! where it is too long for one line.
 //!
-//! It takes the tokens of a correct expression and gives text with the same
-//! tokens. It needs no tree: where lines may break follows from how tightly
+//! Input: the tokens of a correct expression. Output: text with the same
+//! tokens. The layout needs no tree: lines break according to how tightly
 //! operators bind, and the tokens tell that. Every step is a loop over the
 //! tokens, so no expression is too long or too deep.
 
 use crate::syntax::{Token, TokenAt};
 
-/// Columns of a line, the mark that continues it included.
+/// Largest number of columns of a line, the continuation mark included.
 pub const MAX_COLUMNS: usize = 100;
-/// What ends a line that goes on in the next.
+/// The end of a line that continues in the next.
 const CONTINUATION: &str = " \\\n";
 /// Columns of the continuation mark with the blank before it.
 const CONTINUATION_COLUMNS: usize = 2;
-/// Columns that each broken group moves its lines to the right, and the
-/// number of groups that count, so that deep nesting leaves room for text.
+/// Columns by which each broken group moves its lines to the right. Only a
+/// limited number of groups count, because deep nesting must leave room for
+/// text.
 const INDENTATION: usize = 4;
 const MAX_INDENTED_GROUPS: usize = 10;
 
-/// Whether an expression may be written over several lines.
+/// Permission to write an expression over several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// Where it is too long for one.
+    /// Breaks where the expression is too long for one line.
     Allowed,
-    /// Never.
+    /// No breaks.
     Forbidden,
 }
 
-/// Appends an expression to a line of which `out` holds the last `column` columns.
+/// Appends an expression to a line. `out` holds the last `column` columns of that
+/// line.
 pub fn write_expression(
     text: &str,
     tokens: &[TokenAt<'_>],
@@ -55,8 +57,8 @@ enum Level {
     Product,
 }
 
-/// Tokens whose breaks are made together or not at all: an operand chain of
-/// one level, or the arguments of a call.
+/// Tokens whose breaks are made together or not at all: an operand chain of one
+/// level, or the arguments of a call.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: usize,
@@ -66,13 +68,14 @@ struct Group {
 /// An expression with its measures.
 struct Layout<'t> {
     pieces: Vec<&'t str>,
-    /// Whether a blank stands before each token.
+    /// True for each token with a blank before it.
     blank_before: Vec<bool>,
-    /// Whether a line may break before each token.
+    /// True for each token that may begin a line.
     break_before: Vec<bool>,
-    /// Columns of all tokens before each in one line, and at last of all.
+    /// Columns of the tokens before each one, in one line; the last element
+    /// counts all tokens.
     columns_before: Vec<usize>,
-    /// Ordered by their first tokens, the larger ones first.
+    /// Groups in the order of their first tokens, larger ones first.
     groups: Vec<Group>,
 }
 
@@ -109,17 +112,17 @@ impl<'t> Layout<'t> {
         }
     }
 
-    /// Breaks the outermost group, and of those within it those that do not fit.
+    /// Breaks the outermost group, and the groups within it that do not fit.
     fn write_broken(&self, mut column: usize, out: &mut String) {
         let limit = MAX_COLUMNS - CONTINUATION_COLUMNS;
-        // For each token, the first one from there on that a line may begin with.
+        // For each token, the first token from there on that may begin a line.
         let mut next_break = vec![self.pieces.len(); self.pieces.len() + 1];
         for index in (0..self.pieces.len()).rev() {
             next_break[index] =
                 if self.break_before[index] { index } else { next_break[index + 1] };
         }
         let mut groups = self.groups.iter().peekable();
-        // Groups around the token at hand, with the verdict on each.
+        // Groups around the current token, with the decision on each.
         let mut around: Vec<(Group, bool)> = Vec::new();
         let mut broken = 0;
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -129,7 +132,7 @@ impl<'t> Layout<'t> {
                 broken -= usize::from(is_broken);
                 around.pop();
             }
-            // The innermost group around a break is the one that it belongs to.
+            // A break belongs to the innermost group around it.
             if self.break_before[index] && around.last().is_some_and(|(_, is_broken)| *is_broken) {
                 out.push_str(CONTINUATION);
                 column = INDENTATION * broken.min(MAX_INDENTED_GROUPS);
@@ -151,10 +154,10 @@ impl<'t> Layout<'t> {
     }
 }
 
-/// What a token is to its neighbours.
+/// The role of a token beside its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Stands for a value, or ends something that does.
+    /// A value, or the end of one.
     Operand,
     /// `-` or `!` of one operand.
     Prefix,
@@ -203,11 +206,11 @@ fn sticks(tokens: &[TokenAt<'_>], index: usize) -> bool {
     matches!(tokens[index].token, Token::Instance(_))
 }
 
-/// A group of which more is to come.
+/// A group without its end so far.
 enum Growing {
     /// Operands of one level.
     Chain { level: Level, first: usize },
-    /// What is in a parenthesis.
+    /// The contents of a parenthesis.
     Parenthesis { first: usize, has_comma: bool, operand: usize },
 }
 
@@ -216,7 +219,7 @@ fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
     let mut groups = Vec::new();
     let mut break_before = vec![false; roles.len()];
     let mut growing: Vec<Growing> = Vec::new();
-    // Where the operand begins that the token at hand belongs to.
+    // Start of the operand that the current token belongs to.
     let mut operand = 0;
     for (index, role) in roles.iter().enumerate() {
         // Chains that this token ends: all of its parenthesis, or the tighter ones.
@@ -261,7 +264,7 @@ fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
                 operand = *outer;
                 growing.pop();
             }
-            // Correct expressions have no such thing.
+            // Correct expressions have no other tokens.
             (_, _) => {}
         }
     }

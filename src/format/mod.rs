@@ -1,9 +1,9 @@
 //! Canonical form of definition files.
 //!
-//! It takes the text of a file and gives a text with the same items in the same
-//! order: comments, control lines, help texts and the spelling of every token
-//! stay; blanks and line breaks become those that everybody uses. Lines with
-//! mistakes stay byte for byte. The command reads and writes files.
+//! Input: the text of a file. Output: a text with the same items in the same
+//! order. Comments, control lines, help texts and the spelling of every token
+//! stay. Blanks and line breaks become the usual ones. Lines with mistakes stay
+//! byte for byte. The command reads and writes files.
 //!
 //! * `name = expression` and `name(oneline) = text` have one blank around the
 //!   first `=`, and begin in the first column.
@@ -13,8 +13,8 @@
 //!   goes on in lines that begin with an operator, four columns further to the
 //!   right for each level. Version 6 knows no such lines, and before CR LF
 //!   libpcp does not see the mark of continuation, so none are made there.
-//! * Several empty lines become one, and none are at the beginning and at the
-//!   end. Blanks at the ends of lines go, but for those of a help text.
+//! * Several empty lines become one; none stay at the beginning and at the end.
+//!   Blanks at the ends of lines go, except those of a help text.
 //! * The last line has a line end; libpcp passes over a definition without one.
 
 #[cfg(any(test, feature = "fuzz"))]
@@ -50,23 +50,24 @@ pub fn format_definitions(text: &str, language: impl Into<Language>) -> Formatte
     format_lines(text, language, outline(text, language), None)
 }
 
-/// Lines that were brought into canonical form before, of a text that changes.
+/// A cache of formatted lines, for a text that changes.
 #[derive(Clone, Debug, Default)]
 pub struct FormattedBefore {
-    /// Definitions by the text of their lines; `None` for those that stay.
+    /// Formatted definitions by the text of their lines; `None` for unchanged
+    /// ones.
     definitions: Remembered<Option<String>>,
 }
 
 impl FormattedBefore {
-    /// How many definitions were formatted in all, for tests.
+    /// Number of definitions formatted so far, for tests.
     pub fn count(&self) -> usize {
         self.definitions.computed()
     }
 }
 
-/// Brings a text into canonical form as [`format_definitions`] does. Lines that an
-/// earlier state of it had are neither parsed nor formatted again. What was
-/// formatted before is in the language of what was parsed before.
+/// Brings a text into canonical form as [`format_definitions`] does. It parses and
+/// formats only lines that earlier states of the text did not have. The language
+/// is that of the parsed expressions in the cache.
 pub fn format_again(
     text: &str,
     parsed: &mut ParsedBefore,
@@ -107,9 +108,9 @@ struct Formatter<'t, 'b> {
     text: &'t str,
     out: String,
     mistakes: usize,
-    /// The line end of an empty line that will be there if something follows.
+    /// The line end of an empty line. It is written only if something follows.
     blank: Option<&'t str>,
-    /// What was formatted before.
+    /// The cache of formatted lines.
     before: Option<&'b mut FormattedBefore>,
 }
 
@@ -119,7 +120,8 @@ impl<'t> Formatter<'t, '_> {
         let end = line_end(raw);
         let body = &raw[..raw.len() - end.len()];
         let end = match end {
-            // A line end would make it go on, and there it says something else.
+            // A line end would continue it with the next line and change its
+            // meaning.
             "" if body.ends_with('\\') => "",
             "" => "\n",
             end => end,
@@ -136,7 +138,7 @@ impl<'t> Formatter<'t, '_> {
                 let compute = || definition(name, expression, end, self.language);
                 let new;
                 let formatted = match &mut self.before {
-                    // What a line says follows from its bytes.
+                    // The bytes of a line determine its meaning.
                     Some(before) => before.definitions.get(raw, |_| true, compute),
                     None => {
                         new = compute();
@@ -168,7 +170,7 @@ impl<'t> Formatter<'t, '_> {
         self.out.push_str(end);
     }
 
-    /// A text that does not end: nothing from there on is touched.
+    /// A text without its end: nothing from there on changes.
     fn unterminated(&mut self, start: usize) {
         self.write_blank_line();
         self.mistakes += 1;
@@ -184,7 +186,7 @@ impl<'t> Formatter<'t, '_> {
     }
 }
 
-/// A definition before the end of its line; `None` if it has to stay as it is.
+/// A definition before the end of its line; `None` if it must not change.
 fn definition(name: &str, expression: &str, end: &str, language: Language) -> Option<String> {
     let found = tokens(expression, language);
     let breaks = match language.dialect.is_version_7() && end == "\n" {
@@ -205,8 +207,8 @@ fn definition(name: &str, expression: &str, end: &str, language: Language) -> Op
     same.then_some(out)
 }
 
-/// A comment without blanks at its end, unless it goes on in the next line, is
-/// a control line, or would seem to go on without them.
+/// A comment without blanks at its end. It keeps them if it continues in the
+/// next line, is a control line, or would seem to continue without them.
 fn comment<'t>(body: &'t str, logical: &str) -> &'t str {
     let trimmed = body.trim_end_matches(is_space);
     let is_control =

@@ -35,13 +35,13 @@ static CLAMP: Function = Function {
     check,
 };
 
-/// NaN if one is NaN.
+/// NaN if an operand is NaN.
 static RAISED: LaneRule = LaneRule {
     note: "the greater one",
     write: |lanes, operands| lanes.binary(BinaryOp::Max, operands[0], operands[1]),
 };
 
-/// NaN if one is NaN.
+/// NaN if an operand is NaN.
 static CUT: LaneRule = LaneRule {
     note: "the lesser one",
     write: |lanes, operands| lanes.binary(BinaryOp::Min, operands[0], operands[1]),
@@ -56,7 +56,7 @@ fn check(call: &mut Call<'_, '_>) -> Checked<TypedId> {
     let mut common = x.desc.value_type;
     let [low, high] = [bound(call, x, low)?, bound(call, x, high)?];
     for (bound, given) in [(low, operands[1]), (high, operands[2])] {
-        // A number that the value's type holds does not change it.
+        // A number that fits the value's type does not change that type.
         if bound.typed != given.typed || !fits(call.spelled(bound), common) {
             common = types::lossless(common, bound.desc.value_type);
         }
@@ -70,7 +70,7 @@ fn check(call: &mut Call<'_, '_>) -> Checked<TypedId> {
     Ok(call.lanes(&CUT, &[raised, high.typed], common, desc))
 }
 
-/// A bound in the units of the value, in double precision if it has to be converted.
+/// A bound in the units of the value, in double precision if it needs a conversion.
 fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand> {
     let (from, to) = (bound.desc.units, x.desc.units);
     let at = call.span_of(bound);
@@ -92,7 +92,7 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
             None => diagnostic.help("rescale() cannot change a dimension"),
         });
     };
-    // A number without units goes with a count of any scale as it is, as in `x + 1`.
+    // A number without units combines with a count of any scale, as in `x + 1`.
     if conversion.is_identity() || from.dim_count != to.dim_count {
         return Ok(bound);
     }
@@ -109,14 +109,14 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
     Ok(Operand { typed: call.node(kind, desc), desc, ..bound })
 }
 
-/// True of a number that a type holds exactly.
+/// True if a type holds the number exactly.
 fn fits(number: Option<Spelled>, value_type: ValueType) -> bool {
     match (number, value_type) {
         (None, _) => false,
         (Some(Spelled::Integer(value)), ValueType::I32) => i32::try_from(value).is_ok(),
         (Some(Spelled::Integer(value)), ValueType::U32) => u32::try_from(value).is_ok(),
         (Some(Spelled::Integer(value)), ValueType::U64) => value >= 0,
-        // More digits than 24 bits are the only thing that single precision lacks here.
+        // Only integers of more than 24 bits do not fit single precision.
         (Some(Spelled::Integer(value)), ValueType::F32) => value.unsigned_abs() <= 1 << 24,
         (Some(Spelled::Integer(_)), _) => true,
         (Some(Spelled::Double(value)), ValueType::F32) => f64::from(value as f32) == value,

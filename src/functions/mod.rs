@@ -1,10 +1,10 @@
 //! Functions that libpcp does not have, one file for each family. The lexer asks for their names,
-//! and the checker for their rules. A file has everything about
-//! its functions: signature, result, check, lowering and example.
+//! and the checker for their rules. A file has everything about its functions: signature, result,
+//! check, lowering and example.
 //!
-//! A further function is such a row, and a name in its family; a further family is a file and a
-//! row of the list below. An operation that no kernel has goes into [`pmderive_runtime::kernel`].
-//! `grammar/extensions.md` is made from these files; a test compares them.
+//! A new function is a row, and a name in its family. A new family is a file, and a row of the
+//! list below. An operation without a kernel goes into [`pmderive_runtime::kernel`]. A test
+//! compares `grammar/extensions.md` with these files.
 
 mod abs;
 mod clamp;
@@ -48,19 +48,20 @@ pub struct Function {
     pub name: &'static str,
     /// The call with its arguments by name.
     pub usage: &'static str,
-    /// How its arguments are written.
+    /// The form of its arguments.
     pub shape: Shape,
-    /// For the manual: what its result is.
+    /// The result's metadata, for the manual.
     pub result: ResultRule,
-    /// For the manual: which values it has, and when it has none.
+    /// The result's values and when they are missing, for the manual.
     pub values: &'static str,
-    /// A call as one may meet it.
+    /// A typical call.
     pub example: Example,
     /// True if `by (label, ...)` may follow a call in definitions over a fleet.
     pub takes_by: bool,
-    /// What `explain` says of a call, if the notes of its nodes are not enough.
+    /// The words of `explain` about a call, if the notes of its nodes are not
+    /// enough.
     pub explained: Option<&'static str>,
-    /// Checks a call, and makes the typed nodes of it.
+    /// Checks a call, and makes its typed nodes.
     pub(crate) check: fn(&mut Call<'_, '_>) -> Checked<TypedId>,
 }
 
@@ -72,11 +73,11 @@ pub struct ResultRule {
     pub semantics: &'static str,
     /// Units.
     pub units: &'static str,
-    /// Which instances it has.
+    /// Instances.
     pub instances: &'static str,
 }
 
-/// All is as it is of the operand.
+/// The operand's metadata, unchanged.
 const OF_X: ResultRule =
     ResultRule { value_type: "of x", semantics: "of x", units: "of x", instances: "of x" };
 
@@ -84,7 +85,7 @@ const OF_X: ResultRule =
 pub struct Example {
     /// The call.
     pub call: &'static str,
-    /// Metadata of its result, as [`crate::check::describe`] has it.
+    /// Metadata of its result, in the words of [`crate::check::describe`].
     pub gives: &'static str,
 }
 
@@ -93,7 +94,7 @@ pub fn functions() -> impl Iterator<Item = &'static Function> {
     FAMILIES.into_iter().flatten().copied()
 }
 
-/// The function of a name.
+/// The function with a name.
 pub fn named(name: &str) -> Option<&'static Function> {
     functions().find(|function| function.name == name)
 }
@@ -103,7 +104,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     functions().map(|function| function.name)
 }
 
-/// The rows of the manual's table, of which each ends with a line feed.
+/// The rows of the manual's table. Each ends with a line feed.
 pub fn manual() -> String {
     let row = |function: &Function| {
         let Function { usage, result, values, example: Example { call, gives }, .. } = function;
@@ -116,7 +117,7 @@ pub fn manual() -> String {
     functions().map(row).collect()
 }
 
-// There is one of each name.
+// Names are unique.
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         self.name == other.name

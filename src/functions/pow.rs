@@ -58,7 +58,7 @@ fn check(call: &mut Call<'_, '_>) -> Checked<TypedId> {
     Ok(call.lanes(&RULE, &[base.typed, exponent.typed], ValueType::F64, desc))
 }
 
-/// Units of a value to the power of a number that is spelled as such.
+/// Units of a value to the power of a literal number.
 fn power_units(call: &mut Call<'_, '_>, base: Operand, exponent: i64) -> Checked<Units> {
     let units = base.desc.units;
     let dimension = |dimension: i8| {

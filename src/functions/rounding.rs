@@ -74,7 +74,8 @@ static ROUND: Function = Function {
     },
 };
 
-/// Integers are whole already, and a counter's whole part counts as well.
+/// Integers are whole already, and the whole part of a counter is a counter
+/// too.
 fn rounded(call: &mut Call<'_, '_>, rule: &'static LaneRule) -> Checked<TypedId> {
     let [x] = call.numbers()?;
     Ok(match x.desc.value_type {

@@ -1,5 +1,5 @@
-//! All functions as editors and the manual show them: how a call is written and what it
-//! gives. libpcp's own are described here; the others describe themselves.
+//! All functions as editors and the manual show them: the form of a call and its
+//! result. This file describes libpcp's own; the others describe themselves.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ pub struct Signature {
     pub name: &'static str,
     /// The call with its arguments by name.
     pub usage: &'static str,
-    /// What it gives.
+    /// The result in words.
     pub words: &'static str,
-    /// What more is known of it, if it needs extensions; nothing of those of libpcp.
+    /// The details of a function that needs extensions; `None` for those of libpcp.
     pub extension: Option<&'static Function>,
 }
 
@@ -60,7 +60,7 @@ pub fn all() -> impl Iterator<Item = Signature> {
     LIBPCP.into_iter().chain(others)
 }
 
-/// The function of a name.
+/// The function with a name.
 pub fn named(name: &str) -> Option<Signature> {
     all().find(|function| function.name == name)
 }

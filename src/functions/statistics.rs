@@ -9,7 +9,7 @@ use crate::check::call::{Call, Checked};
 use crate::check::typed::{TypedId, TypedKind};
 use crate::syntax::{NumberKind, Shape};
 
-/// What both have.
+/// The result of both functions.
 const RESULT: ResultRule = ResultRule {
     value_type: "DOUBLE",
     semantics: "instant",

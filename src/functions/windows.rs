@@ -1,5 +1,5 @@
-//! Functions of the latest interval of time: `avg_over(x, "interval")` and the like, and
-//! `ewma(x, "half-life")`, a mean in which the past counts less and less.
+//! Functions over the latest interval of time: `avg_over(x, "interval")` and the like,
+//! and `ewma(x, "half-life")`, a mean in which the past counts less and less.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 

@@ -1,11 +1,11 @@
 //! Loops over the lanes of a segment, in groups of lanes.
 //!
-//! Columns are padded to whole groups. A first loop does several groups a round. A
-//! second one does the groups that are left, one by one, and cuts the last one's flags to
-//! the lanes that are there. Short columns need only the second.
+//! Columns are padded to whole groups. A first loop does several groups in each round. A
+//! second loop does the remaining groups one by one, and cuts the flags of the last one
+//! to the existing lanes. Short columns need only the second loop.
 //!
-//! If a map has a [quick form](super::quick), that runs first. Where it turns out to be
-//! wrong, the exact form runs again.
+//! If a map has a [quick form](super::quick), that runs first. Where its result is not
+//! exact, the exact form runs again.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -17,17 +17,19 @@ use super::group::{Group, GroupEmitter, splats};
 use super::map::{Map, Often, is_wide};
 use super::quick::{Form, Quick};
 
-/// About as many vectors as a round of the first loop computes; what is more
-/// than that hides the cost of the loop by itself.
+/// Approximate number of vectors that a round of the first loop computes. More
+/// would only hide the cost of the loop itself.
 const VECTORS_PER_ROUND: usize = 24;
-/// Most groups in a round.
+/// Largest number of groups in a round.
 const MOST_GROUPS: usize = 4;
 
-/// Lanes that flags are collected of: all of a group, or those there are.
+/// The lanes to collect flags from: `None` for all of a group, or the mask of
+/// the existing ones.
 type There = Option<Value>;
 
 impl Emitter<'_, '_> {
-    /// The loops over the groups of a segment's lanes; gives the flags after them.
+    /// The loops over the groups of a segment's lanes; returns the flags after
+    /// them.
     pub(super) fn groups(
         &mut self,
         map: &Map<'_>,
@@ -44,7 +46,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The quick loops where their conditions hold, and the exact ones where not;
-    /// gives the flags after them.
+    /// returns the flags after them.
     pub(super) fn quick_or_exact(
         &mut self,
         map: &Map<'_>,
@@ -90,8 +92,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// The two loops. They leave a mask of flagged lanes, if the map has flags,
-    /// and what the quick form has watched, if it watches.
+    /// The two loops. They return a mask of flagged lanes, if the map has
+    /// flags, and the watched values of the quick form, if it has any.
     fn rounds(
         &mut self,
         map: &Map<'_>,
@@ -149,8 +151,8 @@ impl Emitter<'_, '_> {
             .collect();
         let output = self.address(segment.output, offset(self.types[map.result]));
         let mut kept = kept.to_vec();
-        // Loads, operations and stores of one vector follow each other where they can, as
-        // processors like best.
+        // Loads, operations and stores of one vector follow each other where possible,
+        // which suits processors best.
         let in_halves = groups > 1 && is_wide(map, &self.types, |at| self.values[at].is_some());
         let halves = if in_halves { &[Some(0), Some(1)][..] } else { &[None] };
         for (at, half) in (0..groups).flat_map(|at| halves.iter().map(move |half| (at, *half))) {
@@ -170,7 +172,7 @@ impl Emitter<'_, '_> {
         kept
     }
 
-    /// How many groups a round of the first loop does: a power of two.
+    /// Number of groups in a round of the first loop: a power of two.
     fn groups_per_round(&self, map: &Map<'_>, quick: Option<&Quick>) -> usize {
         let nothing = |at: usize| {
             self.values[at].is_some() || quick.is_some_and(|quick| quick.forms[at] == Form::False)
@@ -184,7 +186,7 @@ impl Emitter<'_, '_> {
         1 << most.ilog2()
     }
 
-    /// Mask of the lanes of the group at `lane` that are there.
+    /// Mask of the existing lanes of the group at `lane`.
     fn lanes_there(&mut self, lane: Value, lanes: Value) -> Value {
         let left = self.builder.ins().isub(lanes, lane);
         let numbers: Vec<u8> = (0..LANE_GROUP as u32).flat_map(u32::to_le_bytes).collect();
@@ -197,7 +199,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// What every round of a loop computes.
+/// The computations of every round of a loop.
 struct Round<'r> {
     map: &'r Map<'r>,
     segment: &'r Segment,

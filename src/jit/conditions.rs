@@ -1,4 +1,4 @@
-//! Comparisons as Cranelift names them.
+//! Comparisons, by the names that Cranelift gives them.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use pmderive_runtime::kernel::BinaryOp;

@@ -1,9 +1,9 @@
 //! Constants that loops keep in registers.
 //!
-//! Cranelift reads a constant vector from memory wherever it is used. In a loop that does
-//! little else, this costs more than the arithmetic. It keeps a vector in a register if it
-//! does not know its bits: so here each constant is added to a number that is zero, which
-//! it cannot know.
+//! Cranelift reads a constant vector from memory at each use. In a loop that does little
+//! else, this costs more than the arithmetic. Cranelift keeps a vector in a register if it
+//! cannot see the bits. So this module adds to each constant a zero that Cranelift cannot
+//! see through.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
@@ -25,11 +25,11 @@ pub const TWO_TO_52: u64 = 0x4330_0000_0000_0000;
 pub struct OfInteger {
     /// Mask of the lower half.
     pub lower: u64,
-    /// What makes the lower half a double.
+    /// The bits that make the lower half a double.
     pub of_low: u64,
-    /// What makes the upper half a double, by `xor`.
+    /// The bits that make the upper half a double, by `xor`.
     pub of_high: u64,
-    /// What both have added.
+    /// The sum of the numbers that both halves have added.
     pub added: u64,
 }
 
@@ -59,15 +59,15 @@ impl OfInteger {
     }
 }
 
-/// Vectors by the 64 bits that each of their halves has.
+/// Vectors that loops keep in registers, by the 64 bits in each half.
 #[derive(Default)]
 pub struct Kept {
     vectors: Vec<(u64, Value)>,
 }
 
 impl Kept {
-    /// Vectors of some constants. `nothing` is a 64-bit zero of which the compiler does
-    /// not know that.
+    /// Vectors of some constants. `nothing` is a 64-bit zero that Cranelift cannot see
+    /// through.
     pub fn new(
         builder: &mut FunctionBuilder<'_>,
         nothing: Value,
@@ -84,8 +84,8 @@ impl Kept {
         kept
     }
 
-    /// The constant in both halves of a vector of 64-bit integers; read from memory if it
-    /// is not kept.
+    /// The constant in both halves of a vector of 64-bit integers. If it is not kept, it
+    /// is read from memory.
     pub fn vector(&self, builder: &mut FunctionBuilder<'_>, bits: u64) -> Value {
         if let Some((_, vector)) = self.vectors.iter().find(|(of, _)| *of == bits) {
             return *vector;
@@ -138,7 +138,7 @@ pub fn of_reduction(op: ReduceOp, scalar: Scalar) -> Vec<u64> {
     }
 }
 
-/// The constants with which an integer becomes a double.
+/// The constants that convert an integer to a double.
 fn of_conversion(from: Scalar) -> Vec<u64> {
     match from {
         Scalar::U64 | Scalar::I64 => OfInteger::of(from).all().to_vec(),
@@ -155,7 +155,7 @@ fn is_truth(inst: &Inst) -> bool {
     }
 }
 
-/// True if an operation asks which of two numbers is the greater one.
+/// True if an operation compares the sizes of two numbers.
 fn is_ordered(op: BinaryOp) -> bool {
     use BinaryOp::{Ge, Gt, Le, Lt, Max, Min};
     matches!(op, Lt | Le | Ge | Gt | Min | Max)

@@ -18,28 +18,29 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::Scalar;
 
-/// A divisor as a factor.
+/// A divisor in the form of a factor.
 #[derive(Clone, Copy)]
 pub struct Divisor {
     factor: Value,
-    /// By how many bits the difference and the sum are shifted.
+    /// Numbers of bits to shift the difference and the sum.
     shifts: [Value; 2],
 }
 
 impl Divisor {
-    /// The factor of a divisor, and whether it is one: the divisor is from 1 to 2^32.
+    /// The factor of a divisor, and whether it is valid: the divisor is from 1 to
+    /// 2^32.
     pub fn new(builder: &mut FunctionBuilder<'_>, divisor: Value) -> (Divisor, Value) {
         let one = builder.ins().iconst(types::I64, 1);
         let less = builder.ins().isub(divisor, one);
         let end = builder.ins().iconst(types::I64, 1 << 32);
         let holds = builder.ins().icmp(IntCC::UnsignedLessThan, less, end);
-        // No division by zero, even if the quotient is not used.
+        // Prevents a division by zero, even if the quotient is not used.
         let divisor = builder.ins().umax(divisor, one);
 
         let zeros = builder.ins().clz(less);
         let all = builder.ins().iconst(types::I64, 64);
         let length = builder.ins().isub(all, zeros);
-        // Of 33 bits at most where it is used.
+        // Where it is used, it has at most 33 bits.
         let power = builder.ins().ishl(one, length);
         let high = builder.ins().isub(power, divisor);
         // A division of 96 bits by digits of 32.
@@ -77,7 +78,7 @@ impl Divisor {
     }
 }
 
-/// `2^32 high / divisor`, and what is left.
+/// `2^32 high / divisor`, and the remainder.
 fn digit(builder: &mut FunctionBuilder<'_>, high: Value, divisor: Value) -> (Value, Value) {
     let dividend = builder.ins().ishl_imm_u(high, 32);
     let digit = builder.ins().udiv(dividend, divisor);

@@ -1,8 +1,8 @@
 //! From a kernel's form to Cranelift IR.
 //!
-//! The function loops over segment rows. It first computes what does not depend on the
-//! lane, once per segment. Then a loop over the lanes does the rest, or a loop over
-//! [groups of them](super::columns) where vectors can do it.
+//! The function loops over segment rows. It first computes, once per segment, what
+//! does not depend on the lane. A loop over the lanes does the rest, or a loop over
+//! [groups of them](super::columns) where vectors suffice.
 //!
 //! ```text
 //! entry ─► segment ─► lanes ─┐
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Loads and stores follow the layout of [`pmderive_runtime::kernel::rows`].
-//! [`operations`] has what a lane computes, [`quick`] what goes around a quick form.
+//! [`operations`] has the operations of a lane, [`quick`] the code around a quick
+//! form.
 
 mod operations;
 mod quick;
@@ -30,7 +31,8 @@ use super::map::{Map, Often, suitable};
 use super::quick::Quick;
 use super::target::{HAS_VECTORS, Target, memory, type_of};
 
-/// Builds the function of a verified kernel; `calls` are those it needs.
+/// Builds the function of a verified kernel; `calls` are the functions that it
+/// needs.
 pub fn emit(
     ir: &KernelIr,
     calls: Calls,
@@ -55,17 +57,17 @@ pub struct Emitter<'e, 'f> {
     pub(super) target: Target,
     pointer: Type,
     pub(super) types: Vec<Scalar>,
-    /// Which registers of a map are the same in every lane.
+    /// True for each register of a map that is the same in every lane.
     is_uniform: Vec<bool>,
-    /// Value of each register, where it is computed already.
+    /// Value of each register that is already computed.
     pub(super) values: Vec<Option<Value>>,
-    /// Divisors of quotients, by position, that are computed as products.
+    /// Divisors of quotients that are computed as products, by position.
     divisors: Vec<Option<Divisor>>,
     /// Constants that loops over groups use.
     pub(super) kept: Kept,
 }
 
-/// Where the columns of a segment begin, and how many lanes they have.
+/// The addresses of a segment's columns, and its number of lanes.
 pub struct Segment {
     operands: Vec<Value>,
     /// The row, and the workspace and the history.
@@ -75,15 +77,15 @@ pub struct Segment {
     pub(super) lanes: Value,
 }
 
-/// What a kernel does with each segment.
+/// The work of a kernel on each segment.
 enum Task<'m> {
     Reduce(ReduceOp),
     Map(Map<'m>, Option<Quick>),
 }
 
-/// Most operands whose addresses are kept during a loop. Of more, each round
-/// reads them from the row: registers would not do, and to find out where each
-/// is kept would take most of the time of the compilation.
+/// Largest number of operands whose addresses are kept during a loop. Beyond
+/// it, each round reads them from the row. Registers would not suffice, and
+/// allocating them would dominate the time of compiling.
 const KEPT_ADDRESSES: usize = 8;
 
 impl<'e, 'f> Emitter<'e, 'f> {
@@ -112,7 +114,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.ins().jump(to, &args);
     }
 
-    /// Goes to one block where a condition holds, to another else.
+    /// Jumps to one block if a condition holds, or else to another.
     pub(super) fn branch(
         &mut self,
         condition: Value,
@@ -126,7 +128,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
     fn emit(mut self) {
         let (entry, _) = self.block(&[]);
         self.builder.append_block_params_for_function_params(entry);
-        // Flags are kept only by kernels that have some.
+        // Only kernels with flags keep them.
         let has_flags = matches!(&self.ir.body, Body::Map { flags, .. } if !flags.is_empty());
         let flags = vec![types::I64; usize::from(has_flags)];
         let (segment, segment_args) = self.block(&[&[self.pointer], flags.as_slice()].concat());
@@ -152,7 +154,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let body = self.ir.body.clone();
         let (task, kept) = self.task(&body);
         if !kept.is_empty() && HAS_VECTORS {
-            // The count of rows has no sign.
+            // The count of rows is unsigned.
             let nothing = self.builder.ins().ushr_imm_u(count, 63);
             self.kept = Kept::new(self.builder, nothing, kept);
         }
@@ -213,7 +215,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.builder.ins().uload32(memory(), row, offset)
     }
 
-    /// Where an operand begins, as its row says.
+    /// The address of an operand, from its row.
     fn operand_address(&mut self, row: Value, [work, history]: [Value; 2], at: usize) -> Value {
         let base = if self.ir.operands[at].previous { history } else { work };
         let offset = self.word(row, at + 1);
@@ -242,7 +244,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         self.values[register].expect("registers are assigned in order")
     }
 
-    /// What is to be done with each segment, and the constants that its loops use.
+    /// The task for each segment, and the constants that its loops use.
     fn task<'m>(&self, body: &'m Body) -> (Task<'m>, Vec<u64>) {
         let (insts, result, flags) = match body {
             Body::Reduce(op) => {
@@ -283,9 +285,9 @@ impl<'e, 'f> Emitter<'e, 'f> {
         }
     }
 
-    /// A loop over the lanes from `start` to below `end`, `step` of them at a
-    /// time. `round` builds its body, given the first lane and what the round
-    /// before has left; gives what the last round leaves.
+    /// A loop over the lanes from `start` to below `end`, in steps of `step`.
+    /// `round` builds its body from the first lane and the results of the round
+    /// before. Returns the results of the last round.
     pub(super) fn each(
         &mut self,
         (start, end): (Value, Value),
@@ -301,7 +303,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, start, end);
         self.branch(more, (body, &with(start, first)), (next, first));
 
-        // One taken branch a round: the condition is at the end.
+        // The condition at the end makes one taken branch per round.
         self.builder.switch_to_block(body);
         let kept = round(self, args[0], &args[1..]);
         let index = self.builder.ins().iadd_imm_s(args[0], step as i64);
@@ -312,19 +314,19 @@ impl<'e, 'f> Emitter<'e, 'f> {
         next_args
     }
 
-    /// The greatest multiple of `step`, a power of two, that is not above `lanes`.
+    /// The greatest multiple of `step`, a power of two, not above `lanes`.
     pub(super) fn whole(&mut self, lanes: Value, step: usize) -> Value {
         self.builder.ins().band_imm_s(lanes, -(step as i64))
     }
 
-    /// Offsets of a lane in columns of eight and of four bytes a lane.
+    /// Offsets of a lane in columns of eight and of four bytes per lane.
     pub(super) fn offsets(&mut self, lane: Value) -> impl Fn(Scalar) -> Value + use<> {
         let wide = self.builder.ins().ishl_imm_u(lane, 3);
         let narrow = self.builder.ins().ishl_imm_u(lane, 2);
         move |scalar| if scalar.bytes() == 8 { wide } else { narrow }
     }
 
-    /// The loop over the lanes of a segment; gives the flags after it.
+    /// The loop over the lanes of a segment; returns the flags after it.
     fn lanes(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
         let uniform = self.values.clone();
         let zero = self.builder.ins().iconst(types::I64, 0);
@@ -364,7 +366,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         kept[0]
     }
 
-    /// The lanes of a segment as the kernel's form says them; gives the flags after it.
+    /// The lanes of a segment in the kernel's exact form; returns the flags after it.
     pub(super) fn exact(
         &mut self,
         map: &Map<'_>,
@@ -396,8 +398,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
         done_args[0]
     }
 
-    /// The quotients of integers by what is the same in all lanes, as products,
-    /// and whether that is right; `None` if there are none.
+    /// Divisors of integers that are the same in all lanes, as factors, and
+    /// whether the factors are valid. `None` if there are none.
     fn divisors(&mut self, map: &Map<'_>) -> Option<(Vec<Option<Divisor>>, Value)> {
         let mut divisors = vec![None; map.insts.len()];
         let mut holds: Option<Value> = None;
@@ -426,7 +428,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
     }
 }
 
-/// Which registers of a map are the same in every lane; none of a reduction.
+/// True for each register of a map that is the same in every lane. Empty for a
+/// reduction.
 fn uniform_registers(ir: &KernelIr) -> Vec<bool> {
     let Body::Map { insts, .. } = &ir.body else { return Vec::new() };
     let mut uniform: Vec<bool> = Vec::with_capacity(insts.len());

@@ -1,9 +1,9 @@
-//! Why there is no native code.
+//! The reasons why a kernel has no native code.
 
 use cranelift_codegen::CodegenError;
 use cranelift_module::ModuleError;
 
-/// Why there is no native code.
+/// The reasons why there is no native code.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JitError {

@@ -11,7 +11,7 @@ use pmderive_runtime::kernel::{
 
 use super::compile;
 
-/// Choices taken from bytes; when they run out, a fixed sequence goes on.
+/// Choices from bytes. When the bytes run out, a fixed sequence continues.
 struct Choices<'d> {
     data: &'d [u8],
     state: u64,
@@ -141,8 +141,8 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
     KernelIr { operands, constants, body: Body::Map { insts, result, flags } }
 }
 
-/// What has a [quick form](super::quick): the rate of a counter, and another
-/// unit of an integer.
+/// Operations with a [quick form](super::quick): the rate of a counter, and
+/// another unit of an integer.
 fn idiom(
     choices: &mut Choices<'_>,
     insts: &mut Vec<Inst>,
@@ -179,7 +179,7 @@ fn idiom(
 /// Makes a kernel and data from the bytes and runs it both ways.
 ///
 /// # Panics
-/// When the interpreter and native code disagree, or code cannot be made.
+/// If the interpreter and native code disagree, or code cannot be made.
 #[doc(hidden)]
 pub fn fuzz_kernel_diff(data: &[u8]) {
     let mut choices = Choices { data, state: 0xcbf2_9ce4_8422_2325 };
@@ -200,7 +200,7 @@ pub fn fuzz_kernel_diff(data: &[u8]) {
     let columns = segments * (ir.operands.len() + 1);
     let mut next = 0u32;
     for _ in 0..segments {
-        // A reduction of nothing is for its caller to avoid.
+        // The caller must avoid a reduction of an empty column.
         let count = choices.below(48).max(usize::from(matches!(ir.body, Body::Reduce(_))));
         let mut place = || {
             next += COLUMN as u32;
@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        // Finds are kept as inputs of the fuzz target.
+        // Inputs that fail are kept as inputs of the fuzz target.
         #![proptest_config(ProptestConfig {
             cases: 2000,
             failure_persistence: None,

@@ -1,12 +1,12 @@
-//! A group of lanes at a time, in vectors of 16 bytes.
+//! Code for a group of lanes at a time, in vectors of 16 bytes.
 //!
-//! Input: the form of a kernel and the addresses of its columns. Output: the body
-//! of the loop over groups. Columns are padded to whole groups, so the last group needs no
-//! loop of its own; only its flags are cut to the lanes that are there. A form is not
+//! Input: the form of a kernel and the addresses of its columns. Output: the body of the
+//! loop over groups. Columns are padded to whole groups, so the last group needs no loop
+//! of its own; only its flags are cut to the existing lanes. A form is not
 //! [suitable](super::map::suitable) if it has an operation that vectors lack.
 //!
-//! This file has the registers of a group, as numbers and as masks, and their way from
-//! and to columns. The operations on them are in [`operations`] and [`quick_forms`].
+//! This file has the registers of a group, as numbers and as masks, and moves them from
+//! and to columns. [`operations`] and [`quick_forms`] have the operations on them.
 
 mod operations;
 mod quick_forms;
@@ -20,11 +20,11 @@ use super::quick::{Form, Quick};
 use super::target::memory;
 use super::vectors::{LOW_HALVES, cast, vector_of};
 
-/// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
+/// Contents of the vectors below: one has 4-byte lanes, two have 8-byte lanes.
 const _: () = assert!(LANE_GROUP == 4);
 
 /// The lanes of a group in one register. If only half of a group is computed, both
-/// vectors of 8-byte lanes are the same one.
+/// vectors of 8-byte lanes are the same.
 #[derive(Clone, Copy)]
 pub enum Group {
     /// Numbers of 8 bytes: two lanes each.
@@ -44,14 +44,14 @@ pub struct GroupEmitter<'e, 'f> {
     builder: &'e mut FunctionBuilder<'f>,
     types: &'e [Scalar],
     registers: Vec<Option<Group>>,
-    /// The quick form, and what it has prepared.
+    /// The quick form, and its prepared values.
     quick: Option<(&'e Quick, &'e [Option<Value>])>,
     kept: &'e Kept,
-    /// The processor chooses between lanes by the signs of a mask.
+    /// True if the processor chooses between lanes by the signs of a mask.
     pub has_blend: bool,
-    /// The half of the group that is computed, if it is not all.
+    /// The half of the group to compute, if not the whole.
     pub half: Option<usize>,
-    /// Differences that are watched, and registers whose sign is.
+    /// Watched differences, and registers whose signs are watched.
     watched: [Vec<Value>; 2],
 }
 
@@ -70,14 +70,14 @@ pub fn splats(
     uniform.iter().zip(types).map(splat).collect()
 }
 
-/// Where the `at`th group begins.
+/// Offset of the `at`th group.
 fn offset_of(scalar: Scalar, at: usize) -> i32 {
     i32::try_from(at * LANE_GROUP * scalar.bytes()).expect("a few groups")
 }
 
 impl<'e, 'f> GroupEmitter<'e, 'f> {
-    /// An emitter for the block that the builder is in. `registers` holds those
-    /// that are the same in every lane.
+    /// An emitter for the builder's current block. `registers` holds the
+    /// registers that are the same in every lane.
     pub fn new(
         builder: &'e mut FunctionBuilder<'f>,
         types: &'e [Scalar],
@@ -90,7 +90,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     }
 
     /// Computes all registers of the `at`th group after `addresses`, which lie
-    /// in the operands' columns; `there` is a mask of the lanes to watch.
+    /// in the operands' columns. `there` is a mask of the lanes to watch.
     pub fn compute(
         &mut self,
         insts: &[Inst],
@@ -153,12 +153,12 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         }
     }
 
-    /// Adds the flags of a group to `flagged`, a mask, of all its lanes or of
-    /// those that are `there`.
+    /// Adds the flags of a group to the mask `flagged`: those of all its lanes,
+    /// or of the lanes in `there`.
     pub fn flags(&mut self, flagged: Value, set: &[usize], there: Option<Value>) -> Value {
         set.iter().fold(flagged, |flagged, register| {
             let mask = match (self.truth(*register, true), there) {
-                // Which lane it was does not matter.
+                // The number of the lane does not matter.
                 (Group::WideMask([low, high]), None) => {
                     let any = if low == high { low } else { self.builder.ins().bor(low, high) };
                     self.cast(types::I32X4, any)
@@ -237,7 +237,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         self.cast(vector_of(scalar), zero)
     }
 
-    /// Mask of the lanes of a register that are not zero, or of those that are.
+    /// Mask of the lanes of a register that are not zero, or (`wanted` false)
+    /// of those that are.
     fn truth(&mut self, register: usize, wanted: bool) -> Group {
         let scalar = self.types[register];
         let op = if wanted { BinaryOp::Ne } else { BinaryOp::Eq };

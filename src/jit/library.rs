@@ -14,7 +14,8 @@ pub struct Library {
     pow: FuncId,
 }
 
-/// The functions as one kernel calls them; those it needs are there.
+/// The functions as one kernel calls them; a function that it does not call is
+/// `None`.
 #[derive(Clone, Copy, Default)]
 pub struct Calls {
     /// [`math::log`].
@@ -23,7 +24,7 @@ pub struct Calls {
     pub pow: Option<FuncRef>,
 }
 
-/// Tells a module in the making where the functions are.
+/// Tells a module under construction the addresses of the functions.
 pub fn add_symbols(builder: &mut JITBuilder) {
     let log: extern "C" fn(f64) -> f64 = math::log;
     let pow: extern "C" fn(f64, f64) -> f64 = math::pow;

@@ -11,7 +11,7 @@ use super::error::JitError;
 use super::library::Library;
 use super::module::new_module;
 
-/// A kernel as the code generator has it.
+/// The listing of a kernel as the code generator has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// Cranelift IR as it is built, before it is optimised.
@@ -25,7 +25,7 @@ pub struct Listing {
 }
 
 /// Generates code for a verified kernel, exactly as [`super::compile`] does,
-/// and gives it as text; `None` for one that has no native form
+/// and returns it as text. `None` for a kernel without native form
 /// ([`KernelIr::is_compiled`]).
 ///
 /// # Errors

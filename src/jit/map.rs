@@ -1,31 +1,31 @@
-//! What a kernel computes in each lane, and whether vectors can do it.
+//! The map that a kernel computes in each lane, and whether vectors can do it.
 
 use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
 
-/// What is computed in each lane; registers by their positions.
+/// The computation in each lane; registers are known by their positions.
 pub struct Map<'m> {
     pub insts: &'m [Inst],
     pub result: usize,
     pub flags: Vec<usize>,
 }
 
-/// How often a form runs. One that runs seldom has one loop less, which takes a
-/// quarter of the time of the compilation.
+/// The frequency of a form. A form that seldom runs has one loop less, which
+/// saves a quarter of the time of compiling.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Often {
-    /// Mostly.
+    /// Usually.
     Mostly,
     /// Only where a quick form does not hold.
     Seldom,
 }
 
-/// True when every operation of a map can be done in vectors.
+/// True if vectors can do every operation of a map.
 pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
     suitable_if(insts, types, |_| false)
 }
 
-/// True when every operation of a map can be done in vectors, but for those whose
-/// position is `done` otherwise.
+/// True if vectors can do every operation of a map, except those whose position
+/// is `done` otherwise.
 pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> bool) -> bool {
     let scalar = |reg: &Reg| types[usize::from(reg.0)];
     insts.iter().enumerate().all(|(at, inst)| match inst {
@@ -36,15 +36,15 @@ pub fn suitable_if(insts: &[Inst], types: &[Scalar], done: impl Fn(usize) -> boo
             _ => true,
         },
         Inst::Binary(BinaryOp::Div, a, _) => scalar(a).is_float(),
-        // Calls take one lane at a time.
+        // Calls compute one lane at a time.
         Inst::Unary(UnaryOp::Log, _) | Inst::Binary(BinaryOp::Pow, ..) => false,
         _ => true,
     })
 }
 
-/// True if every lane of a map has 8 bytes, but for masks that only choose or flag:
-/// then half a group is computed without the other. `is_uniform` says of the register at a
-/// position whether it is the same in every lane.
+/// True if every lane of a map has 8 bytes, except for masks that only choose or flag.
+/// Half a group can then be computed without the other. `is_uniform` tells for the
+/// position of a register whether it is the same in every lane.
 pub fn is_wide(map: &Map<'_>, types: &[Scalar], is_uniform: impl Fn(usize) -> bool) -> bool {
     let is_mask = |at: usize| {
         let only_chooses = |inst: &Inst| match inst {

@@ -1,8 +1,8 @@
 //! Compiles kernels to native code. Only this stage knows Cranelift.
 //!
-//! Kernels that are compiled together share one region of code, which is freed with the
-//! last of them. If the processor is not supported or executable memory is denied,
-//! compiling fails, and the interpreter runs the kernels.
+//! Kernels compiled together share one region of code, which is freed with the last of
+//! them. If the processor is not supported or executable memory is denied, compiling
+//! fails. The interpreter then runs the kernels.
 
 mod columns;
 mod conditions;
@@ -36,11 +36,11 @@ pub use error::JitError;
 pub use fuzz::fuzz_kernel_diff;
 pub use listing::listing;
 
-/// Compiles kernels into one region and supplies each with its native form,
-/// those excepted that have none ([`pmderive_runtime::kernel::KernelIr::is_compiled`]).
+/// Compiles kernels into one region and supplies each with its native form. Kernels
+/// without one ([`pmderive_runtime::kernel::KernelIr::is_compiled`]) stay as they are.
 ///
 /// # Errors
-/// None of them has a native form then.
+/// None of the kernels has a native form then.
 pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let kernels: Vec<Arc<Kernel>> =
         kernels.iter().filter(|kernel| kernel.ir().is_compiled()).cloned().collect();

@@ -1,4 +1,4 @@
-//! Modules that code is made in, and the processor that it is made for.
+//! Cranelift modules, and the processor that their code is for.
 
 use std::sync::OnceLock;
 
@@ -36,8 +36,8 @@ fn native_isa() -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     let enable_verifier = if cfg!(debug_assertions) { "true" } else { "false" };
     for (name, value) in [
-        // What is emitted has nothing that Cranelift's optimiser would take out: loops are
-        // as fast without it, and code is made in two thirds of the time.
+        // The emitted code has nothing that Cranelift's optimiser would remove. Loops are
+        // as fast without it, and compiling needs only two thirds of the time.
         ("opt_level", "none"),
         ("is_pic", "false"),
         ("use_colocated_libcalls", "false"),

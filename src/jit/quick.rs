@@ -8,9 +8,9 @@
 //! | quotient of a whole number by one divisor for all lanes | a product and two corrections | the divisor is neither tiny nor huge |
 //! | product and quotient of 64-bit integers by one number for all lanes | shifts | that is a power of two |
 //!
-//! What is the same in all lanes is tested before the loop. Differences are tested in it:
-//! if one was too large, the exact loop runs over the segment again. So the result always
-//! has the bits of the exact form, whatever the numbers are.
+//! Operands that are the same in all lanes are tested before the loop. Differences are tested
+//! inside it: if one was too large, the exact loop runs over the segment again. So the
+//! result always has the bits of the exact form, whatever the numbers are.
 //!
 //! # A quotient by a reciprocal
 //!
@@ -56,14 +56,14 @@ use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
 use super::map::{Map, suitable_if};
 use super::target::{HAS_VECTORS, Target};
 
-/// What an instruction becomes in the quick form.
+/// The form of an instruction in the quick loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Itself.
+    /// The instruction itself.
     Plain,
     /// A flag that is false where the watched difference is small.
     False,
-    /// The difference that is watched; so is the sign of a register.
+    /// A watched difference, with the register whose sign is watched too.
     Watched(Reg),
     /// The conversion of a watched difference.
     OfSmall,
@@ -88,8 +88,8 @@ pub const DIVISORS: [f64; 2] =
     [f64::from_bits((1023 - 200) << 52), f64::from_bits((1023 + 200) << 52)];
 
 impl Quick {
-    /// The quick form of a map; `None` if it would be no quicker. `types` and `is_uniform`
-    /// are parallel to its instructions.
+    /// The quick form of a map; `None` if it would not be quicker. `types` and
+    /// `is_uniform` are parallel to its instructions.
     pub fn of(
         map: &Map<'_>,
         types: &[Scalar],
@@ -130,7 +130,7 @@ impl Quick {
                     }
                 }
                 Inst::Binary(BinaryOp::Sub, a, b) if types[at] == Scalar::F64 => {
-                    // A difference of equal numbers is +0, as the proof needs it.
+                    // A difference of equal numbers is +0, as the proof requires.
                     whole[at] = [a, b].iter().all(|reg| is_converted(map, types, *reg));
                 }
                 Inst::Binary(BinaryOp::Div, a, b) if uniform(b) && !uniform(a) => {
@@ -152,7 +152,7 @@ impl Quick {
             }
         }
         for form in &mut forms {
-            // A product alone is not slow enough.
+            // A product alone is too fast to be worth it.
             if !shifts && matches!(form, Form::ShiftedLeft(_)) {
                 *form = Form::Plain;
             }
@@ -168,13 +168,13 @@ impl Quick {
         self.forms.iter().any(|form| matches!(form, Form::Watched(_)))
     }
 
-    /// The flags that are left.
+    /// The flags that remain in the quick form.
     pub fn flags(&self, map: &Map<'_>) -> Vec<usize> {
         map.flags.iter().copied().filter(|flag| self.forms[*flag] != Form::False).collect()
     }
 }
 
-/// True if an instruction takes a register, or the map's result is it.
+/// True if an instruction reads a register, or if it is the map's result.
 fn is_operand(map: &Map<'_>, register: usize) -> bool {
     let is = |reg: &Reg| usize::from(reg.0) == register;
     map.result == register

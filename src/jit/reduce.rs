@@ -1,8 +1,8 @@
-//! One value from a column: the loops of reductions.
+//! The loops of reductions: one value from a column.
 //!
 //! Sums and averages in floating point keep the order of lanes, because each addition
-//! rounds. Sums of integers and extremes do not depend on the order, except in one case,
-//! so vectors compute them in parts.
+//! rounds. Sums of integers and extremes do not depend on the order, except in one case.
+//! Vectors therefore compute them in parts.
 
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -15,8 +15,8 @@ use super::group::{Group, GroupEmitter};
 use super::target::{HAS_VECTORS, memory, type_of};
 use super::vectors::{TURNS_SIGNS, choose, vector_of};
 
-/// Vectors in which parts of a reduction are kept, so that loads are all that
-/// takes time.
+/// Number of vectors that keep parts of a reduction. With so many, only the
+/// loads limit the speed.
 const PARTS: usize = 8;
 
 impl Emitter<'_, '_> {
@@ -48,9 +48,9 @@ impl Emitter<'_, '_> {
         self.builder.ins().load(type_of(scalar), memory(), address, 0)
     }
 
-    /// Loops over a column that keep parts in vectors, as far as it has whole
-    /// vectors; gives the parts in one, and the lane behind. `read` is what is done
-    /// with the lanes of a vector before they are joined.
+    /// Loops over a column that keep parts in vectors, as far as the column has
+    /// whole vectors. Returns the parts in one vector, and the next lane. `read`
+    /// changes the lanes of a vector before they are joined.
     fn in_parts(
         &mut self,
         scalar: Scalar,
@@ -80,14 +80,14 @@ impl Emitter<'_, '_> {
         let part = parts.into_iter().reduce(|a, b| add(self, a, b)).expect("there are parts");
         self.jump(rest, &[part]);
 
-        // What is left, a vector at a time.
+        // The remaining lanes, a vector at a time.
         self.builder.switch_to_block(rest);
         let behind = self.whole(lanes, 16 / scalar.bytes());
         let part = self.each((end, behind), 16 / scalar.bytes(), &rest_args, round);
         (part[0], behind)
     }
 
-    /// The sum of the lanes, of floating point in whatever order is fast.
+    /// The sum of the lanes, for floating point in any fast order.
     fn sum_in_any_order(&mut self, scalar: Scalar, column: Value, lanes: Value) -> Value {
         let add = |emitter: &mut Self, a, b| match scalar.is_float() {
             true => emitter.builder.ins().fadd(a, b),
@@ -109,8 +109,8 @@ impl Emitter<'_, '_> {
         sum[0]
     }
 
-    /// The first lane that is NaN, or else `best`. Where the sum is a number, no lane is
-    /// NaN; infinite numbers can make it NaN as well, so then the lanes are looked at.
+    /// The first lane that is NaN, or else `best`. If the sum is a number, no lane is
+    /// NaN. Infinities can make the sum NaN as well, so the loop then checks the lanes.
     fn nan_or(&mut self, best: Value, scalar: Scalar, column: Value, lanes: Value) -> Value {
         if !scalar.is_float() {
             return best;
@@ -140,7 +140,7 @@ impl Emitter<'_, '_> {
         lanes.map(|lane| self.builder.ins().extractlane(vector, lane)).collect()
     }
 
-    /// The lane that wins: the first, until one is further.
+    /// The lane that wins: the first one, unless a later one is further.
     fn further(&mut self, op: ReduceOp, scalar: Scalar, best: Value, lane: Value) -> Value {
         let is_vector = self.builder.func.dfg.value_type(best).is_vector();
         let best_wins = if op == ReduceOp::Max { BinaryOp::Max } else { BinaryOp::Min };
@@ -176,9 +176,9 @@ impl Emitter<'_, '_> {
     /// The first lane, then each that is further.
     ///
     /// Parts begin with the first lane: if it is NaN they stay so, as in order.
-    /// Equal numbers have equal bits but for zeros. If the extreme is a zero,
-    /// and the first lane is none, then the sign is that of the first zero,
-    /// so that the lanes are taken again in order.
+    /// Equal numbers have equal bits, except for zeros. If the extreme is a
+    /// zero and the first lane is not, the sign is that of the first zero. The
+    /// lanes are then read again in order.
     fn extreme(&mut self, op: ReduceOp, scalar: Scalar, column: Value, lanes: Value) -> Value {
         let kind = type_of(scalar);
         let first = self.builder.ins().load(kind, memory(), column, 0);
@@ -186,7 +186,7 @@ impl Emitter<'_, '_> {
         let (mut best, mut end) = (first, zero);
         if HAS_VECTORS {
             let splat = self.builder.ins().splat(vector_of(scalar), first);
-            // Parts have their signs turned where only numbers with a sign are compared.
+            // Parts have their signs turned where only signed numbers can be compared.
             let is_turned = scalar == Scalar::U64 && TURNS_SIGNS;
             let turned = |emitter: &mut Self, lanes| match is_turned {
                 true => {

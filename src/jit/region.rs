@@ -11,9 +11,10 @@ use pmderive_runtime::kernel::{Kernel, NativeCode};
 
 use super::error::JitError;
 
-/// The code of kernels that were compiled together; freed on drop.
+/// The code of kernels compiled together; freed on drop.
 pub struct CodeRegion {
-    /// Locked only to be taken out on drop; the lock makes the region `Sync`.
+    /// Locked only to take the module out on drop; the lock makes the region
+    /// `Sync`.
     module: Mutex<Option<JITModule>>,
 }
 

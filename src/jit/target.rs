@@ -1,4 +1,4 @@
-//! What code is made for, and how Cranelift names what lies in memory.
+//! The processor that code is for, and Cranelift's names for places in memory.
 
 use cranelift_codegen::ir::{MemFlagsData, Type, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
@@ -22,13 +22,13 @@ pub fn type_of(scalar: Scalar) -> Type {
     }
 }
 
-/// What code is made for.
+/// The processor and conventions that code is made for.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Pointers and calling convention.
     pub frontend: TargetFrontendConfig,
-    /// The processor multiplies and adds in one step, in vectors.
+    /// True if the processor multiplies and adds in one step, in vectors.
     pub has_fma: bool,
-    /// It chooses between lanes of two vectors by the signs of a third.
+    /// True if it chooses between lanes of two vectors by the signs of a third.
     pub has_blend: bool,
 }

@@ -1,10 +1,10 @@
-//! Vectors of 16 bytes: their types, and what is done with whole ones.
+//! Vectors of 16 bytes: their types, and operations on whole vectors.
 
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::Scalar;
 
-/// Comparing 64-bit numbers without sign takes turned signs.
+/// True if comparing unsigned 64-bit numbers needs their signs turned.
 pub const TURNS_SIGNS: bool = cfg!(target_arch = "x86_64");
 
 /// The vector of 16 bytes with lanes of a scalar.
@@ -39,7 +39,8 @@ pub fn choose(
 ) -> Value {
     let kind = builder.func.dfg.value_type(yes);
     if has_blend && kind == types::I64X2 {
-        // Cranelift makes one instruction of a choice between others by itself.
+        // Cranelift itself makes one instruction of a choice between other
+        // types.
         let [mask, yes, no] = [mask, yes, no].map(|value| cast(builder, types::I8X16, value));
         let chosen = builder.ins().blendv(mask, yes, no);
         return cast(builder, kind, chosen);

@@ -1,5 +1,5 @@
 //! Lints about parts without values, guards that decide nothing, and branches
-//! that take each other's values away.
+//! that remove each other's values.
 
 use super::subject::Subject;
 use crate::bind::name_in;
@@ -18,7 +18,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     emptying(subject, diagnostics);
 }
 
-/// Reports where a part without values comes from.
+/// Reports the origin of a part without values.
 fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
     let mut never = PerNode::all(subject.expr.len(), false);
     for (id, node) in subject.nodes() {
@@ -72,7 +72,7 @@ fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagn
                         )
                     })
                 }
-                // Where a metric is missing that is what is meant.
+                // Where a metric is missing, this is intended.
                 Guard::Decided => None,
                 Guard::Dynamic => {
                     let empty =
@@ -93,10 +93,11 @@ fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagn
     }
 }
 
-/// Most metrics of one expression whose `defined()` is thought about.
+/// Largest number of metrics of one expression whose `defined()` is examined.
 const MAX_GUARDS: usize = 32;
 
-/// Guards that are constant, and `defined()` of what is needed in any case.
+/// Reports constant guards, and `defined()` of metrics that the expression
+/// needs in any case.
 fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
     for (id, node) in subject.nodes() {
         let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
@@ -111,7 +112,7 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
             Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"))
                 .label(at, "does not depend on any metric")
                 .label(subject.span(chosen), "always chosen");
-        // To libpcp 6.0 the other branch may say which instances there are.
+        // In libpcp 6.0 the other branch may determine the instances.
         diagnostics.push(match (subject.desc(id), subject.desc(chosen)) {
             (Some(whole), Some(branch)) if whole != branch => told,
             _ => told
@@ -128,7 +129,7 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
             continue;
         }
         seen.push(&metric.value);
-        // What is left of the expression when the metric is missing?
+        // The rest of the expression when the metric is missing.
         let without = guards(subject.expr, |name| match name == &*metric.value {
             true => Guard::Known(false),
             false => Guard::Decided,
@@ -198,7 +199,7 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A place that certainly needs a metric, given what is known of the guards.
+/// A place that certainly needs a metric, given the values of the guards.
 fn needed(subject: &Subject<'_>, guards: &PerNode<Guard>, name: &str) -> Option<Span> {
     let mut certain = PerNode::all(subject.expr.len(), false);
     certain[subject.expr.root()] = true;

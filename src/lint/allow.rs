@@ -1,10 +1,10 @@
-//! Comments that allow what a lint warns of.
+//! Comments that silence a lint.
 //!
 //! `# pmderive: allow PMD0301, PMD0305` stands above a definition, perhaps with
 //! other comments between them, and silences these warnings about it. A reason may
 //! follow, behind `because` or `:`. (The language has no comments behind
-//! definitions.) A comment that allows nothing is warned of itself, so that none is
-//! left behind.
+//! definitions.) A comment that silences nothing causes a warning itself, so none
+//! is left behind.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::text::{SourceId, SourceMap, Span};
 /// A code that a comment names.
 struct Allowed {
     code: Code,
-    /// Where it is named.
+    /// The place that names it.
     span: Span,
     /// The whole comment, line end included.
     comment: Span,
-    /// How many codes the comment names.
+    /// Number of codes that the comment names.
     count: usize,
-    /// The bytes of the definition below.
+    /// The bytes of the definition below it.
     range: Range<usize>,
     is_used: bool,
 }
 
-/// Takes out of the diagnostics what comments in these texts allow. `linted` are the names
-/// of definitions of which lints have seen all, with the metadata of a source. Above these,
-/// comments that allow nothing are reported.
+/// Removes the diagnostics that comments in these texts allow. `linted` are the names of
+/// definitions that lints have seen whole, with the metadata of a source. Comments above
+/// them that allow nothing are reported.
 pub fn apply_allowances(
     texts: impl IntoIterator<Item = SourceId>,
     language: Language,
@@ -68,8 +68,8 @@ pub fn apply_allowances(
     diagnostics.extend(found);
 }
 
-/// True for what is warned of on some hosts, although the definition is the same and right
-/// on all, or only with some arguments of a command.
+/// True for warnings that depend on the host although the definition is the same and right
+/// on all, or that depend on a command's arguments.
 fn depends_on_host(code: Code) -> bool {
     matches!(
         code,
@@ -93,7 +93,7 @@ fn unused(one: &Allowed) -> Diagnostic {
     }
 }
 
-/// What the comments of a text allow; what is wrong with them is reported.
+/// The allowances in the comments of a text. Mistakes in them are reported.
 fn allowances(
     source: SourceId,
     language: Language,
@@ -106,7 +106,7 @@ fn allowances(
         match comment.request {
             Request::Allow => {
                 let codes = allowed(source, text, &comment, diagnostics);
-                // Without codes that is told.
+                // A comment without codes is reported.
                 diagnostics.extend(comment.warning(source).filter(|_| !codes.is_empty()));
                 all.extend(codes);
             }

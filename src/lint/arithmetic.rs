@@ -1,5 +1,5 @@
 //! Lints about quotients, products and differences with unexpected results, and
-//! about comparisons of values that only grow.
+//! about comparisons of counters.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
@@ -75,7 +75,7 @@ fn compared(
                 true => diagnostic
                     .help(format!("compare its rate: `rate({text})`"))
                     .guess(at, format!("rate({text})")),
-                // Other numbers are checked for units.
+                // Other numbers have a check of units.
                 false => diagnostic.help(format!(
                     "compare its rate, `rate({text})`, with a whole number, or with a constant \
                      of its units, which `mkconst()` makes"
@@ -86,7 +86,7 @@ fn compared(
     }
 }
 
-/// Which nodes are counters taken as they are.
+/// The nodes whose values are those of a counter.
 fn growing(subject: &Subject<'_>) -> PerNode<bool> {
     let mut grows = PerNode::all(subject.expr.len(), false);
     let is_counter =
@@ -176,7 +176,7 @@ fn signed_minus_unsigned(
     }
     for (constant, other) in [(right, left), (left, right)] {
         let NodeKind::Number(number) = subject.kind(constant) else { continue };
-        // A negated constant is signed too, but nothing that could be negative.
+        // A negated constant is signed too, but cannot be negative by chance.
         let is_negation = matches!(subject.kind(other), NodeKind::Unary { op: UnaryOp::Neg, .. });
         if value_type(other) != Some(ValueType::I32) || is_negation && !subject.has_metric(other) {
             continue;

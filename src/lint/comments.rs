@@ -9,7 +9,7 @@ use crate::dialect::Language;
 use crate::syntax::{LineForm, OutlinedLine, outline};
 use crate::text::{SourceId, SourceMap, Span};
 
-/// Looks at the comments of whole texts, which may define nothing at all.
+/// Examines the comments of whole texts, which may define nothing at all.
 pub fn lint_comments(
     texts: impl IntoIterator<Item = SourceId>,
     language: Language,
@@ -39,7 +39,7 @@ pub fn lint_comments(
     }
 }
 
-/// The first line that the comment from `start` on takes along; `text` ends with the
+/// The first line that the comment from `start` on swallows; `text` ends with the
 /// comment.
 fn swallowed(source: SourceId, text: &str, start: usize, language: Language) -> Option<Diagnostic> {
     let comment = text.get(start..)?;
@@ -60,7 +60,7 @@ fn swallowed(source: SourceId, text: &str, start: usize, language: Language) -> 
     })
 }
 
-/// What a line would define by itself.
+/// The definition that a line would be by itself.
 fn defined(line: &OutlinedLine<'_>) -> Option<String> {
     let (LineForm::Definition { name, .. } | LineForm::Text { name, .. }) = &line.form else {
         return None;

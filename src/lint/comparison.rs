@@ -18,7 +18,7 @@ struct Comparison {
     op_span: Span,
     left: ExprId,
     right: ExprId,
-    /// All of it, with the parentheses of operands.
+    /// The whole comparison, with the parentheses of operands.
     span: Span,
 }
 
@@ -39,21 +39,21 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         {
             signed_as_unsigned(subject, comparison, diagnostics);
         }
-        // What was refused is no comparison, and has been told.
+        // A refused comparison is already reported.
         if subject.desc(id).is_some() {
             units(subject, comparison, diagnostics);
         }
     }
 }
 
-/// Warns of a comparison that has the same outcome always.
+/// Warns of a comparison that always has the same outcome.
 fn always(outcome: bool, op_span: Span) -> Diagnostic {
     let message = format!("this comparison is always {outcome}");
     Diagnostic::warning(Code::ConstantComparison, op_span, message)
         .label(op_span, format!("always {outcome}"))
 }
 
-/// `x == x`. That of floating point is the usual way to find NaN.
+/// `x == x`. In floating point, this is the usual way to find NaN.
 fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) -> bool {
     let Comparison { op, op_span, left, right, .. } = comparison;
     if !subject.has_metric(left) || subject.text(left) != subject.text(right) {
@@ -72,7 +72,7 @@ fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagn
     true
 }
 
-/// `1 == 1`; numbers with a sign are not looked at, as they may wrap.
+/// `1 == 1`. Signed numbers are left out, because they may wrap.
 fn of_numbers(
     subject: &Subject<'_>,
     comparison: Comparison,
@@ -97,14 +97,14 @@ fn of_numbers(
     true
 }
 
-/// A signed value against an unsigned one, of which -1 is less than nothing.
+/// A signed value against an unsigned one: there, -1 counts as a large number.
 fn signed_as_unsigned(
     subject: &Subject<'_>,
     comparison: Comparison,
     diagnostics: &mut Diagnostics,
 ) {
     let Comparison { op, op_span, left, right, .. } = comparison;
-    // Those that are equal are so as unsigned numbers, too.
+    // Equal numbers are equal as unsigned numbers, too.
     if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
         return;
     }
@@ -137,14 +137,15 @@ fn signed_as_unsigned(
     }
 }
 
-/// A value against a constant that it cannot reach. False if there is nothing to say.
+/// A value against a constant that it cannot reach. Returns false if there is nothing
+/// to report.
 fn one_outcome(
     subject: &Subject<'_>,
     comparison: Comparison,
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let Comparison { op, op_span, left, right, .. } = comparison;
-    // The constant on the right.
+    // Moves the constant to the right.
     let (op, value, constant) = match (subject.constant(left), subject.constant(right)) {
         (_, Some(_)) => (op, left, right),
         (Some(_), None) => (mirrored(op), right, left),
@@ -188,7 +189,7 @@ fn one_outcome(
     let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
     let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
         true => format!("{value_type}, but compared with a {constant_type} as an unsigned number"),
-        // Floating point has no digits for the largest number of 64 bits.
+        // Floating point cannot show the largest number of 64 bits.
         false if high == u64::MAX as f64 => format!("{value_type}: {low} to {}", u64::MAX),
         false if high == i64::MAX as f64 => format!("{value_type}: {} to {}", i64::MIN, i64::MAX),
         false => format!("{value_type}: {low} to {high}"),
@@ -211,7 +212,8 @@ fn one_outcome(
     true
 }
 
-/// Why no value of a type equals a constant of double precision, and what to do.
+/// The reason why no value of a type equals a constant of double precision, and
+/// advice.
 fn never_equal(
     subject: &Subject<'_>,
     constant: ExprId,
@@ -235,7 +237,7 @@ fn never_equal(
     }
 }
 
-/// What `1 < x < 5` means, whose first comparison is `first`.
+/// The meaning of `1 < x < 5`, whose first comparison is `first`.
 fn chained(subject: &Subject<'_>, first: ExprId, whole: Comparison) -> Option<String> {
     let NodeKind::Binary { op, left, right, .. } = subject.kind(first) else { return None };
     let is_chain = first == whole.left
@@ -273,8 +275,8 @@ fn is_unsigned_together(left: ValueType, right: ValueType) -> bool {
     !either(F32) && !either(F64) && (either(U64) || (either(U32) && !either(I64)))
 }
 
-/// Least and greatest value of a node when it is compared with another type;
-/// exact where that decides anything.
+/// Least and greatest value of a node when it is compared with another type.
+/// Both are exact where they decide an outcome.
 fn range(
     subject: &Subject<'_>,
     id: ExprId,
@@ -307,7 +309,7 @@ fn constant_value(subject: &Subject<'_>, id: ExprId, value_type: ValueType) -> O
     let (number, is_negative) = subject.constant(id)?;
     let value = number.value.as_f64();
     let value = if is_negative { -value } else { value };
-    // What does not fit its type wraps; nobody needs a warning twice.
+    // A constant that does not fit its type wraps, and has a warning already.
     let fits = match value_type {
         ValueType::I32 => value.abs() <= f64::from(i32::MAX),
         ValueType::U32 | ValueType::U64 => value >= 0.0,
@@ -332,7 +334,8 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
         if value >= 0 || !is_unsigned_together(desc.value_type, against.value_type) {
             continue;
         }
-        // A number has 32 bits before it gets the 64 of its neighbour.
+        // A number has 32 bits before it is extended to the 64 of its
+        // neighbour.
         let is_plain = match subject.kind(constant) {
             NodeKind::Unary { operand, .. } => subject.number(*operand).is_some(),
             _ => false,
@@ -359,14 +362,14 @@ fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics:
     }
 }
 
-/// Operands of different dimension that nothing has looked at, or of the same
+/// Operands of different dimension that no check compares, or of the same
 /// dimension and different scale.
 fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
     let Comparison { op, op_span, left, right, .. } = comparison;
     let (Some(l), Some(r)) = (subject.desc(left), subject.desc(right)) else { return };
     let symbol = op.symbol();
     if !dimensions_agree(&l.units, &r.units) {
-        // Plain numbers compare with anything.
+        // Plain numbers compare with all units.
         let is_plain =
             |id: ExprId, desc: &Desc| desc.units.is_dimensionless() && !subject.has_metric(id);
         if is_plain(left, &l) || is_plain(right, &r) {
@@ -397,7 +400,8 @@ fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagno
         .label(subject.span(left), described(&l))
         .label(subject.span(right), described(&r))
         .help("rescale() brings one to the scale of the other");
-    // Towards the finer scale nothing is lost, unless 32 bits are too few.
+    // A conversion to the finer scale loses nothing, unless 32 bits are too
+    // few.
     let finer = |from: &Desc, to: &Desc| {
         let is_wide = !matches!(from.value_type, ValueType::I32 | ValueType::U32);
         is_wide && is_finer(&to.units, &from.units)

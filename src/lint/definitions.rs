@@ -1,5 +1,5 @@
-//! Lints about definitions beside each other: those that nothing uses, the same
-//! one under two names, and names that stand in the way of others.
+//! Lints about definitions beside each other: unused ones, equal ones under two
+//! names, and names that hide others.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -12,10 +12,10 @@ use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{Expr, NodeKind};
 use crate::syntax::{FUNCTION_NAMES, print_expr};
 
-/// Looks at definitions of a registry; the registry may hold others, which are
-/// not the user's business. `wanted` are the definitions and expressions that
-/// were asked for: where definitions are among them or named in them, those
-/// that none of them needs, directly or through others, are reported.
+/// Examines `definitions` of a registry; other definitions of the registry are
+/// not the user's. `wanted` are the requested definitions and expressions. If
+/// they include or mention definitions, those that none of them needs, directly
+/// or through others, are reported.
 pub fn lint_definitions(
     registry: &Registry,
     definitions: &[&Registered],
@@ -29,7 +29,7 @@ pub fn lint_definitions(
 }
 
 fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
-    // Two limits may well be equal numbers.
+    // Equal numbers may well be two limits.
     let definitions = definitions.filter(|one| names_in(&one.expr).next().is_some());
     let formed: Vec<(u64, &Registered)> = definitions.map(|one| (form(&one.expr), one)).collect();
     let mut times: FxHashMap<u64, u32> = FxHashMap::default();
@@ -53,8 +53,8 @@ fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut
     }
 }
 
-/// The same number for expressions that are the same in print, and mostly another one for
-/// others: printing is slow where there are very many.
+/// A hash of an expression: equal for expressions that print alike, and mostly different
+/// for others. It is cheaper than printing, which is slow for very many expressions.
 fn form(expr: &Expr) -> u64 {
     let mut hasher = FxHasher::default();
     for (_, node) in expr.nodes() {
@@ -68,7 +68,7 @@ fn form(expr: &Expr) -> u64 {
     hasher.finish()
 }
 
-/// Names that are groups of others as well, or words of the language.
+/// Names that are also groups of others, or words of the language.
 fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
     let named: Vec<&Registered> = definitions.collect();
     let mut sorted = in_question(&named);
@@ -105,7 +105,7 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
 }
 
 /// Definitions whose names are keywords, groups of others, or members of such a group.
-/// Usually there are none, which is found out without sorting.
+/// Usually there are none, and no sorting is needed.
 fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
     let names: FxHashSet<&str> = named.iter().map(|one| &*one.name).collect();
     let groups = |name: &'d str| name.match_indices('.').map(|(point, _)| &name[..point]);
@@ -121,7 +121,7 @@ fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
     named.iter().copied().filter(|one| found.contains(&*one.name)).collect()
 }
 
-/// True for the words that calls and keywords begin with.
+/// True for words that begin calls and keywords.
 fn is_word(name: &str) -> bool {
     FUNCTION_NAMES.contains(&name)
         || ["type", "semantics", "units", "indom", "meta"].contains(&name)
@@ -143,7 +143,8 @@ fn unused<'d>(
             }
         }
     }
-    // If none of them is a name, nobody has said which definitions matter.
+    // If none of them is a name, the user has not said which definitions
+    // matter.
     if needed.is_empty() {
         return;
     }

@@ -1,5 +1,5 @@
-//! Warns of names and instances that hardly are any, since the text is notation of
-//! other languages: `disk.dev.read[5m]`, `true`. With a source other checks tell.
+//! Warns of names and instances that are probably notation of other languages:
+//! `disk.dev.read[5m]`, `true`. With a source, other checks find them.
 
 use std::cell::OnceCell;
 
@@ -11,10 +11,10 @@ use crate::syntax::ast::NodeKind;
 use crate::syntax::{WINDOWS, window};
 use crate::text::{SourceMap, Span};
 
-/// Longest call that is suggested, in bytes.
+/// Longest call to suggest, in bytes.
 const MAX_REPEATED: usize = 160;
 
-/// Looks at each expression of a selection without a source.
+/// Examines each expression of a selection without a source.
 pub fn notation_of_others(
     selection: &[&Registered],
     sources: &SourceMap,
@@ -61,22 +61,22 @@ pub fn notation_of_others(
     }
 }
 
-/// What stands in brackets behind a metric.
+/// The contents of brackets behind a metric.
 pub(super) struct Selector<'s> {
     pub wanted: &'s str,
-    /// Where the brackets stand.
+    /// The place of the brackets.
     pub span: Span,
-    /// Where the metric stands, with its brackets.
+    /// The place of the metric with its brackets.
     pub whole: Span,
     pub metric: &'s str,
-    /// True for what may be the name of an instance.
+    /// True for a possible name of an instance.
     pub is_instance: &'s dyn Fn(&str) -> bool,
-    /// What to say where nothing can be written.
+    /// Advice where there is no replacement.
     pub otherwise: &'s str,
 }
 
 impl Selector<'_> {
-    /// The diagnostic with what to say of something else than a name.
+    /// The diagnostic with advice for contents other than a name.
     pub fn told(&self, diagnostic: &Diagnostic) -> Option<Diagnostic> {
         let Selector { wanted, span, whole, metric, .. } = *self;
         let because =
@@ -123,7 +123,7 @@ impl Selector<'_> {
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {
-        // One backslash is taken away before the pattern is read.
+        // Reading the pattern removes one backslash.
         if !character.is_alphanumeric() && !"-_:@%, ".contains(character) {
             out.push_str("\\\\");
         }

@@ -1,4 +1,4 @@
-//! Lints about numbers that stand for a change of scale.
+//! Lints about numbers that stand for a change of scale, such as 1024.
 
 use pmderive_runtime::model::{Conversion, Units, ValueType};
 
@@ -28,7 +28,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let (from, to) = (units_name(&desc.units), units_name(&target));
         let at = subject.span(constant);
         let call = format!("rescale({}, \"{to}\")", subject.text(value));
-        // A product of whole numbers is one itself.
+        // A product of whole numbers is whole itself.
         let is_rounded = is_divided && is_whole(desc.value_type);
         let help = match is_rounded {
             true => "`rescale()` changes both; of whole numbers it gives whole numbers",
@@ -48,8 +48,8 @@ fn is_whole(value_type: ValueType) -> bool {
     matches!(value_type, ValueType::I32 | ValueType::U32 | ValueType::I64 | ValueType::U64)
 }
 
-/// The units of which values in `units` are, once they were multiplied or divided
-/// by a factor, if there are such.
+/// The true units of values in `units` after a multiplication or division by a
+/// factor. `None` if there are none.
 fn rescaled(units: Units, factor: f64, is_divided: bool) -> Option<Units> {
     let by = |target: &Units| {
         let Ok(Conversion { mult, div, extra: None }) = Conversion::between(units, *target) else {

@@ -16,12 +16,12 @@ use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{choices, nearest};
 use crate::text::{SourceMap, Span};
 
-/// Most instances that a message lists.
+/// Largest number of instances that a message lists.
 const MAX_LISTED: usize = 5;
 
 /// Asks the source for the instance domains that a selection selects from, and
-/// warns of names and patterns that match no instance: of an archive at any
-/// time, of a live source at present.
+/// warns of names and patterns that match no instance. In an archive it
+/// considers all times, in a live source only the present.
 ///
 /// # Errors
 /// The source failed.
@@ -47,7 +47,7 @@ pub fn missing_instances(
                     domain
                 }
             };
-            // Where nothing is there nothing can be said.
+            // An empty domain allows no conclusion.
             let Some(domain) = domain.filter(|domain| !domain.is_empty()) else { continue };
             let selected = Selected { subject: &subject, node, operand, indom, domain: &domain };
             diagnostics.extend(selected.missing());
@@ -94,7 +94,7 @@ impl<'s> Selected<'s> {
         }
     }
 
-    /// What is wrong if no instance is selected.
+    /// The warning if no instance is selected.
     fn missing(&self) -> Option<Diagnostic> {
         match &self.node.kind {
             NodeKind::Select { instance, .. } if self.domain.lookup(&instance.value).is_none() => {
@@ -133,7 +133,7 @@ impl<'s> Selected<'s> {
 
     fn no_match(&self, pattern: &str, negated: bool, span: Span) -> Option<Diagnostic> {
         let compiled = Pattern::new(pattern).ok()?;
-        // Only the first word of a name is compared.
+        // Only the first word of a name counts.
         let is_kept = |compiled: &Pattern, name: &str| {
             compiled.is_match(name.split(' ').next().unwrap_or(name)) != Ok(negated)
         };
@@ -167,8 +167,8 @@ impl<'s> Selected<'s> {
     }
 }
 
-/// A pattern as written, with brackets in place of Perl's classes; nothing if
-/// there are none.
+/// A pattern as written, with brackets in place of Perl's classes. `None` if it
+/// has none.
 fn without_backslashes(written: &str) -> Option<String> {
     let mut out = written.to_owned();
     for (perl, posix) in [

@@ -1,4 +1,4 @@
-//! Lints about truth values that are combined.
+//! Lints about combined truth values.
 
 use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};

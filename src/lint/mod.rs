@@ -1,9 +1,9 @@
 //! Lints: warnings about definitions that are legal but probably wrong.
 //!
-//! Input: parsed definitions and, with a source, what checking found out about
-//! them. Output: diagnostics. Some lints need no source; the others pass over
-//! what was not examined. A lint speaks only if it is certain of the fact that
-//! it states. Each has a page that says when the fact matters.
+//! Input: parsed definitions and, with a source, the results of checking them.
+//! Output: diagnostics. Some lints need no source; the others skip definitions
+//! that were not examined. A lint reports only facts that are certain. Each has
+//! a page that says when the fact matters.
 
 mod absence;
 mod allow;
@@ -32,17 +32,17 @@ pub use definitions::lint_definitions;
 pub use elsewhere::notation_of_others;
 pub use instances::{missing_instances, selects_instances};
 
-/// Most warnings about one expression.
+/// Largest number of warnings about one expression.
 const MAX_REPORTS: usize = 20;
 
-/// The names of a selection's definitions of which lints see all; see [`apply_allowances`].
+/// The names of a selection's definitions that lints see whole; see [`apply_allowances`].
 /// `examination` is that of the same selection.
 pub fn seen_whole(selection: &[&Registered], examination: &Examination) -> Vec<Span> {
     let examined = selection.iter().zip(&examination.expressions);
     examined.filter(|(_, one)| one.is_seen_whole()).map(|(one, _)| one.name_span).collect()
 }
 
-/// Looks at each expression of a selection by itself. `examination` is that of
+/// Examines each expression of a selection by itself. `examination` is that of
 /// the same selection.
 pub fn lint_expressions(
     selection: &[&Registered],

@@ -1,5 +1,5 @@
-//! Lints about operations that change nothing, and about bounds that let nothing
-//! through.
+//! Lints about operations that change nothing, and about bounds that exclude
+//! every value.
 
 use super::subject::Subject;
 use crate::check::typed::TypedKind;
@@ -81,7 +81,7 @@ fn all_instances(
     place: Span,
 ) -> Option<Diagnostic> {
     const ANY: [&str; 5] = [".*", "^.*$", "^", "$", ""];
-    // Of a single value nothing is matched, which has a warning of its own.
+    // A single value has no instances to match, and has its own warning.
     let has_instances = subject.desc(operand).is_none_or(|desc| desc.indom.is_some());
     if !ANY.contains(&pattern) || !has_instances {
         return None;

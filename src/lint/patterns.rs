@@ -1,4 +1,4 @@
-//! Lints about patterns that cost more than they have to, or mean something else.
+//! Lints about patterns that cost more than necessary, or mean something else.
 
 use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -19,7 +19,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What is expensive in a pattern, which is written like this.
+/// The diagnostic for an expensive pattern. `written` is its spelling.
 fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
     let expensive = |message: &str| Diagnostic::warning(Code::ExpensivePattern, span, message);
     if has_back_reference(pattern) {
@@ -49,7 +49,7 @@ fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
     // A pattern matches anywhere in a name.
     let mark = written.starts_with('!').into();
     let inside = written.get(mark..)?.trim_start().strip_prefix('/')?.strip_suffix('/')?;
-    // What follows may repeat it, and what stands beside `|` is a pattern of its own.
+    // The next character may repeat it, and each side of `|` is a pattern of its own.
     let is_repeated = |rest: &str| rest.starts_with(['?', '*', '+', '{']);
     if inside.contains('|') {
         return None;
@@ -67,7 +67,7 @@ fn found(pattern: &str, written: &str, span: Span) -> Option<Diagnostic> {
     })
 }
 
-/// The pattern that `vd*` means, which is a word with a `*` behind it.
+/// The intended pattern of `vd*`, a word with a `*` behind it.
 fn of_shell(pattern: &str) -> Option<String> {
     let word = pattern.strip_suffix('*')?;
     let word = word.strip_prefix('^').unwrap_or(word);

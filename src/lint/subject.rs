@@ -1,5 +1,5 @@
-//! An expression as lints look at it: its nodes with their texts, and what
-//! checking found out about each.
+//! An expression as lints see it: its nodes with their texts, and the result of
+//! checking each.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::syntax::ast::{
 };
 use crate::text::{SourceMap, Span};
 
-/// An expression with what is known of it.
+/// An expression with the results of checking it.
 pub(super) struct Subject<'s> {
     pub expr: &'s Expr,
     pub examined: Option<&'s Examined>,
     pub sources: &'s SourceMap,
     /// First node of the subtree below each node; it ends with the node.
     first: PerNode<ExprId>,
-    /// How many nodes up to each, itself included, are of a kind.
+    /// For each node, the number of such nodes up to it, itself included.
     metrics: PerNode<u32>,
     filters: PerNode<u32>,
     differences: PerNode<u32>,
@@ -86,7 +86,7 @@ impl<'s> Subject<'s> {
         }
     }
 
-    /// The text of a node as what stands in the place of another one.
+    /// The text of a node for the place of another one.
     pub fn in_place_of(&self, whole: ExprId, id: ExprId) -> Cow<'s, str> {
         match whole == self.expr.root() {
             true => self.text(id).into(),
@@ -94,12 +94,12 @@ impl<'s> Subject<'s> {
         }
     }
 
-    /// Metadata of a node, if it was examined and nothing is wrong with it.
+    /// Metadata of a node, if it was examined and has no mistake.
     pub fn desc(&self, id: ExprId) -> Option<Desc> {
         self.typed_node(id).map(|node| node.desc)
     }
 
-    /// What a node does, if it was examined and nothing is wrong with it.
+    /// The operation of a node, if it was examined and has no mistake.
     pub fn typed(&self, id: ExprId) -> Option<&'s TypedKind> {
         self.typed_node(id).map(|node| &node.kind)
     }
@@ -116,7 +116,7 @@ impl<'s> Subject<'s> {
         self.expr.nodes().take(id.0 as usize + 1).skip(begin.0 as usize)
     }
 
-    /// True if a node of the kind that was counted is at or below a node.
+    /// True if a counted node is at or below a node.
     fn holds(&self, counted: &PerNode<u32>, id: ExprId) -> bool {
         let before = self.first[id].0.checked_sub(1).map_or(0, |last| counted[ExprId(last)]);
         counted[id] > before
@@ -127,18 +127,18 @@ impl<'s> Subject<'s> {
         self.holds(&self.metrics, id)
     }
 
-    /// True if instances are selected at or below the node.
+    /// True if a node at or below selects instances.
     pub fn has_filter(&self, id: ExprId) -> bool {
         self.holds(&self.filters, id)
     }
 
-    /// True if something is subtracted at or below the node.
+    /// True if a node at or below subtracts.
     pub fn has_difference(&self, id: ExprId) -> bool {
         self.holds(&self.differences, id)
     }
 
-    /// The value of a number that stands by itself: without a sign, and without the units
-    /// that `mkconst()` may give it.
+    /// The value of a bare number: without a sign, and without the units that `mkconst()`
+    /// may give it.
     pub fn number(&self, id: ExprId) -> Option<f64> {
         match self.kind(id) {
             NodeKind::Number(number) => Some(number.value.as_f64()),
@@ -169,8 +169,8 @@ impl<'s> Subject<'s> {
         })
     }
 
-    /// True if only blanks stand between an operand and the operator at `op`: the operand
-    /// is not in parentheses.
+    /// True if only blanks stand between an operand and the operator at `op`. The operand
+    /// is then not in parentheses.
     pub fn is_bare_before(&self, operand: ExprId, op: Span) -> bool {
         let between = Span { start: self.span(operand).end, end: op.start, ..op };
         self.sources.slice(between).trim().is_empty()

@@ -1,4 +1,4 @@
-//! `rate()` and `delta()` of what is no counter.
+//! Lints about `rate()` and `delta()` of operands that are no counters.
 
 use pmderive_runtime::model::Semantics;
 use rustc_hash::FxHashSet;
@@ -25,7 +25,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let name = function.name();
         if !subject.has_metric(*operand) {
             if subject.zero_quotients().next().is_some() {
-                // The difference of two infinite values is none.
+                // Two infinite values have no difference.
                 continue;
             }
             let message = format!("`{name}()` of something that never changes is always 0");
@@ -34,7 +34,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             );
             continue;
         }
-        // What is refused has its report.
+        // A refused node has its report.
         if subject.desc(id).is_none() {
             continue;
         }
@@ -52,7 +52,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
                      second is meant",
                 )
             }
-            // A discrete value changes now and then, which delta() notices.
+            // A discrete value changes now and then, and `delta()` notices it.
             Temporal::Delta
                 if desc.semantics == Semantics::Instant && !directions.contains(&id) =>
             {
@@ -66,8 +66,8 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Operands of which only the size or the direction is wanted: those of `abs()`
-/// and of comparisons. There a change up and down is meant.
+/// Operands whose size or direction alone matters: those of `abs()` and of
+/// comparisons. There, changes up and down are intended.
 fn asked_for_direction(subject: &Subject<'_>, id: ExprId, kind: &NodeKind) -> Vec<ExprId> {
     let mut operands = Vec::new();
     let asks = match kind {
@@ -82,8 +82,8 @@ fn asked_for_direction(subject: &Subject<'_>, id: ExprId, kind: &NodeKind) -> Ve
     operands
 }
 
-/// Semantics of the metrics in an operand, if none of them is a counter and
-/// nothing asks for values as they are.
+/// Semantics of the metrics in an operand, if none of them is a counter and no
+/// function reads their values unchanged.
 fn semantics_of_leaves(subject: &Subject<'_>, operand: ExprId) -> Option<Semantics> {
     let mut common = Semantics::Discrete;
     for (id, node) in subject.below(operand) {
@@ -92,7 +92,7 @@ fn semantics_of_leaves(subject: &Subject<'_>, operand: ExprId) -> Option<Semanti
             // The results of the other functions are no counters even if the
             // metric is one.
             NodeKind::Aggregate { function, .. } if *function != Aggregate::Sum => return None,
-            // What another definition is made of is not looked into.
+            // The parts of another definition are not examined.
             NodeKind::Metric(_) if matches!(subject.typed(id), Some(TypedKind::Derived(_))) => {
                 return None;
             }

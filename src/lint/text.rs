@@ -1,4 +1,4 @@
-//! Slips that the text alone shows.
+//! Lints about slips that the text alone shows.
 
 use super::subject::Subject;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -32,7 +32,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What is wrong with a `matchinst()` whose pattern needs a blank.
+/// The mistake of a `matchinst()` whose pattern needs a blank.
 pub(super) fn beyond_blank(kind: &NodeKind) -> Option<Diagnostic> {
     let NodeKind::Match { pattern, negated, .. } = kind else { return None };
     if !needs_blank(&pattern.value) {
@@ -53,7 +53,7 @@ pub(super) fn beyond_blank(kind: &NodeKind) -> Option<Diagnostic> {
     )
 }
 
-/// True if whatever a regular expression matches contains a blank. Says so
+/// True if every match of a regular expression contains a blank. Returns true
 /// for plain sequences only.
 fn needs_blank(pattern: &str) -> bool {
     let mut characters = pattern.chars().peekable();
@@ -70,7 +70,8 @@ fn needs_blank(pattern: &str) -> bool {
                 characters.next_if_eq(&']');
                 let mut before = '[';
                 for member in characters.by_ref() {
-                    // The end of a class such as `[:alpha:]` is none of the set.
+                    // The end of a class such as `[:alpha:]` does not end the
+                    // set.
                     if member == ']' && !matches!(before, ':' | '.' | '=') {
                         break;
                     }

@@ -1,7 +1,7 @@
 //! Metadata of metrics in a file, for checking definitions without a source.
 //!
 //! [`RecordedMetadata`] is taken from a source, written as JSON and read back.
-//! Then it is itself a source of metadata, which has only what was recorded,
+//! It is then itself a source of metadata. It has only the recorded metadata,
 //! and no values. The file is one object:
 //!
 //! ```text
@@ -91,8 +91,8 @@ enum NotMetadata {
 }
 
 impl RecordedMetadata {
-    /// Takes the descriptors of metrics and the instances of domains from a
-    /// source. For a name that the source lacks, it also takes the metrics with
+    /// Copies the descriptors of metrics and the instances of domains from a
+    /// source. For a name that the source lacks, it also copies the metrics with
     /// the nearest names, and all those of a group. The record then leads to the
     /// same suggestions.
     ///

@@ -1,5 +1,5 @@
-//! What single nodes compute, as a key: nodes of one form share a kernel, which
-//! is built and looked up once.
+//! The form of a node: a key for what the node computes. Nodes of one form
+//! share a kernel, which is built and looked up once.
 
 use pmderive_runtime::kernel::{Access, KernelIr, Reg, Scalar};
 use pmderive_runtime::model::Conversion;
@@ -10,8 +10,8 @@ use crate::dag::{Graph, KernelSource, OwnKernel};
 use crate::lanes::LaneBuilder;
 use crate::syntax::ast;
 
-/// An operation, the types that it is of, and the constants in it. Numbers of
-/// double precision are there as bits.
+/// An operation, its types, and the constants in it. Numbers of double
+/// precision are stored as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The same number in another type.

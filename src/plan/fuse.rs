@@ -1,7 +1,7 @@
 //! Fuses the operations of a metric into kernels of steps, and determines the
 //! sources of nodes' columns.
 //!
-//! A step's kernel covers a whole tree down to columns that exist anyway:
+//! A step's kernel covers a whole tree, down to columns that exist anyway:
 //! inputs, counts, reductions and operands of histories. Trees that are too
 //! large for one kernel are cut. A kernel's form depends only on the metric's
 //! own tree, never on other metrics.
@@ -38,34 +38,34 @@ pub struct Fusion<'f> {
     pub steps: Vec<Step>,
     /// Parallel to the graph's nodes.
     traits: Vec<Trait>,
-    /// Nodes, other than inputs, that others want to have columns, with these others.
+    /// Nodes, other than inputs, that should have columns, with the nodes that read
+    /// them.
     wanted_by: FxHashMap<NodeId, Vec<NodeId>>,
-    /// The metric at hand.
+    /// The current metric.
     metric: Metric,
-    /// Nodes that may get columns with it.
+    /// Nodes that may get columns with the current metric.
     wanted: Vec<NodeId>,
-    /// The kernel at hand, and its registers.
+    /// The current kernel, and its registers.
     region: Region,
     registers: Registers,
 }
 
-/// What decides about a node's column, in whichever metric.
+/// The facts that decide about a node's column, in any metric.
 #[derive(Clone, Copy, Default)]
 struct Trait {
     /// No kernel can compute it. Kernels stop at it.
     is_general: bool,
     /// It gets a column wherever it is needed.
     is_apart: bool,
-    /// Instructions of the node with those below it.
+    /// Number of instructions of the node and the nodes below it.
     size: usize,
 }
 
-/// The metric that is placed: its nodes, found from the root downwards as far as somebody
-/// asks.
+/// The current metric: its nodes, found from the root downwards as far as asked.
 #[derive(Default)]
 struct Metric {
     met: Marks,
-    /// Nodes whose operands are not met yet.
+    /// Nodes whose operands are not visited yet.
     open: BinaryHeap<NodeId>,
 }
 
@@ -95,15 +95,15 @@ impl Metric {
 /// Registers of nodes in one kernel.
 #[derive(Default)]
 struct Registers {
-    /// Nodes whose lanes are read one by one.
+    /// Nodes that the kernel reads lane by lane.
     known: Marks,
     /// Their registers, parallel to the graph's nodes.
     lanes: Vec<Reg>,
-    /// Of other nodes.
+    /// Registers of other nodes.
     others: FxHashMap<(NodeId, NodeId), Reg>,
-    /// Nodes to add, and whether what they need was added before.
+    /// Nodes to add, each with true if its operands were added before.
     waiting: Vec<(NodeId, Mode, bool)>,
-    /// Those of the operands of the node at hand.
+    /// Registers of the operands of the current node.
     args: Vec<Reg>,
 }
 
@@ -134,7 +134,7 @@ impl Registers {
 }
 
 impl<'f> Fusion<'f> {
-    /// Starts with only inputs and counts placed.
+    /// A fusion in which only inputs and counts have places.
     pub fn new(graph: &'f mut Graph, kernels: KernelSource<'f>) -> Fusion<'f> {
         let placement = |op: &Op| match op {
             Op::Input(slot) => Some(Placement::Input(*slot)),
@@ -158,7 +158,8 @@ impl<'f> Fusion<'f> {
         fusion
     }
 
-    /// Finds out which nodes no kernel can compute, and which get columns besides roots.
+    /// Determines the nodes that no kernel can compute, and those besides roots that get
+    /// columns.
     fn survey(&mut self) {
         let Fusion { graph, placements, traits, wanted_by, .. } = self;
         for (id, node) in (0..).map(NodeId).zip(&graph.nodes) {
@@ -179,9 +180,9 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// Places the columns of a metric: its root, the operands of its histories
-    /// and reductions, and nodes at which kernels must stop. `nodes` are its nodes
-    /// but for those of metrics that are placed already.
+    /// Places the columns of a metric: its root, the operands of its histories and
+    /// reductions, and nodes at which kernels must stop. `nodes` are its nodes
+    /// except those of metrics that are already placed.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
         let mut metric = std::mem::take(&mut self.metric);
         let mut wanted = std::mem::take(&mut self.wanted);
@@ -272,7 +273,7 @@ impl<'f> Fusion<'f> {
         Placement::Step(StepId(self.steps.len() as u32 - 1))
     }
 
-    /// How a node picks lanes of a leaf, if it does nothing else.
+    /// The way in which a node picks lanes of a leaf, if it does nothing else.
     fn view(&self, id: NodeId, metric: &mut Metric) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
@@ -316,8 +317,8 @@ impl<'f> Fusion<'f> {
         let result = self.fuse_with(root, metric, &mut region, &mut regs);
         self.registers = regs;
         let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
-        // Where the only set is a constant spread over instances, the kernel would
-        // not know its lanes.
+        // If the only set is a constant spread over instances, the kernel cannot
+        // tell its lanes.
         let knows_lanes =
             !self.graph.nodes[root.index()].is_set || region.operands.iter().any(column);
         let placement = result.filter(|_| knows_lanes).map(|result| {
@@ -330,7 +331,8 @@ impl<'f> Fusion<'f> {
         placement
     }
 
-    /// Adds a node and what it needs to a kernel; gives the node's register.
+    /// Adds a node and its operands to a kernel, and returns the node's
+    /// register.
     fn fuse_with(
         &self,
         root: NodeId,
@@ -437,8 +439,8 @@ impl<'f> Fusion<'f> {
 /// The operands of an operation that need columns.
 fn wanted_operands(op: &Op, is_general: bool, mut visit: impl FnMut(NodeId)) {
     match op {
-        // Kernels do not read the operand of a count or the guard of a
-        // chosen branch, but their flags must be seen.
+        // Kernels do not read the operand of a count or the guard of a chosen
+        // branch, but the flags of both count.
         Op::Change { operand, .. }
         | Op::Count(operand)
         | Op::Chosen { guard: operand, .. }
@@ -450,7 +452,7 @@ fn wanted_operands(op: &Op, is_general: bool, mut visit: impl FnMut(NodeId)) {
     }
 }
 
-/// A kernel while it is built, with the sources of its operands.
+/// A kernel during construction, with the sources of its operands.
 #[derive(Default)]
 struct Region {
     lanes: LaneBuilder,

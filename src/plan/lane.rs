@@ -1,7 +1,7 @@
 //! The kernel instructions of each operation of the language, for one lane.
 //!
-//! Each operation is written once here. It is used as a kernel by itself, for
-//! the general path, and is fused with others into the kernels of steps.
+//! Each operation is written once here. The general path uses it as a kernel by
+//! itself. Steps fuse it with others.
 
 use pmderive_runtime::kernel::{BinaryOp, Reg, Scalar, UnaryOp};
 use pmderive_runtime::model::Conversion;
@@ -82,8 +82,8 @@ impl LaneBuilder {
         }
     }
 
-    /// `delta()`: exact if the result's type allows it, but that libpcp rounds both numbers
-    /// of U64 before it subtracts them.
+    /// `delta()`: exact if the result's type allows it. libpcp, however, rounds both
+    /// numbers of U64 before it subtracts them.
     pub fn delta(&mut self, now: Reg, before: Reg, precision: Precision) -> Reg {
         let wide = match self.type_of(now) {
             Scalar::U64 if precision == Precision::Exact => return self.difference(now, before),
@@ -170,8 +170,9 @@ impl LaneBuilder {
             _ => {
                 let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
                 let mut number = self.convert(value, wide);
-                // Of libpcp's divisors some have wrapped. Quotients of kernels have positive
-                // ones; of numbers with a sign that of the magnitude is the same but for it.
+                // Some of libpcp's divisors have wrapped and are negative, but quotients of
+                // kernels have positive divisors. For a signed number, the quotient by the
+                // magnitude differs only in its sign.
                 let is_turned = div < 0 && wide == Scalar::I64;
                 let half = div / 2;
                 let div = if is_turned { div.wrapping_neg() } else { div };
@@ -206,8 +207,7 @@ impl LaneBuilder {
     }
 
     /// An integer times a fraction, rounded to the nearest integer, halves away from zero.
-    /// Nothing overflows but the result, if the product of both numbers of the fraction
-    /// does not.
+    /// If the product of numerator and denominator does not overflow, only the result can.
     fn rescale_whole(&mut self, value: Reg, (mult, div): (i64, i64)) -> Reg {
         let scalar = self.type_of(value);
         let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
@@ -224,7 +224,7 @@ impl LaneBuilder {
             let two = self.constant(wide, 2);
             self.binary(BinaryOp::Div, halves, two)
         } else {
-            // Only what whole multiples of the divisor leave over is multiplied first.
+            // Only the remainder by the divisor is multiplied first.
             let half = self.away_from_zero(value, scalar, div / 2);
             let [mult, div] = [mult, div].map(|number| self.constant(wide, number as u64));
             let multiples = self.binary(BinaryOp::Div, value, div);

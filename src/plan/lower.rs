@@ -18,12 +18,12 @@ pub struct Lowering<'l> {
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
     forms: Forms,
-    /// The graph's nodes of the definition that was added last.
+    /// The graph's nodes of the last added definition.
     done: Vec<NodeId>,
 }
 
 impl<'l> Lowering<'l> {
-    /// Nothing is added yet.
+    /// A lowering without definitions.
     pub fn new(dialect: Dialect, graph: &'l mut Graph, kernels: KernelSource<'l>) -> Lowering<'l> {
         Lowering { dialect, graph, kernels, forms: Forms::default(), done: Vec::new() }
     }
@@ -34,7 +34,7 @@ impl<'l> Lowering<'l> {
     }
 
     /// Adds a definition, and returns the graph's node for each node of its
-    /// expression, of which the last is the root. `earlier` has the roots of the
+    /// expression. The last one is the root. `earlier` has the roots of the
     /// definitions planned before, which may be operands.
     pub fn lower(&mut self, one: &Planned<'_>, earlier: &[NodeId]) -> &[NodeId] {
         let (definition, expr) = (one.0, &*one.1);
@@ -64,7 +64,7 @@ impl<'l> Lowering<'l> {
 /// One definition that is being added.
 struct OneLowering<'o> {
     expr: &'o TypedExpr,
-    /// Its previous samples are kept under this.
+    /// The key of its previous samples.
     definition: DefinitionKey,
     /// Roots of the definitions before this one.
     earlier: &'o [NodeId],
@@ -248,7 +248,7 @@ impl OneLowering<'_> {
         self.add(node, Op::Choose { guard, yes: single_yes, no: single_no })
     }
 
-    /// A branch that is chosen already.
+    /// A branch that is chosen before evaluation.
     fn chosen(&mut self, node: &TypedNode, guard: NodeId, branch: NodeId) -> NodeId {
         if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
             // A constant always has a value.

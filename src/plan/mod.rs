@@ -1,8 +1,8 @@
 //! Planning: from typed expressions to a program.
 //!
 //! `lower` turns expressions into nodes of a shared graph, `fuse` turns trees
-//! of nodes into kernels, and this module assembles the program. Nothing here
-//! asks a source or knows how kernels become native code.
+//! of nodes into kernels, and this module assembles the program. `jit` decides
+//! how kernels become native code.
 
 mod alike;
 mod forms;
@@ -50,10 +50,10 @@ impl Operands {
     }
 }
 
-/// Makes the program of definitions, which `definitions` gives to a function one by one.
+/// Makes the program of definitions. `definitions` passes them to a function one by one.
 /// Each may be an operand of later ones. The outputs are parallel to the definitions.
-/// Equal parts are shared with other programs of `pool`. An expression is freed as soon
-/// as it is in the graph.
+/// The program shares equal parts with other programs of `pool`. An expression is freed
+/// as soon as it is in the graph.
 pub fn plan(
     definitions: impl FnOnce(&mut dyn FnMut(Planned<'_>)),
     dialect: Dialect,
@@ -119,8 +119,8 @@ pub fn plan(
     (program, operands)
 }
 
-/// For each root, the nodes that it needs but for those of its bases, and its bases. A base is
-/// an earlier output that has operands.
+/// For each root, its own nodes and its bases. Its own nodes are those that it needs, without
+/// those of its bases. A base is an earlier output that has operands.
 fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Lists<OutputId>) {
     let (mut own, mut bases) = (Lists::default(), Lists::default());
     let mut outputs: Vec<Option<OutputId>> = vec![None; graph.nodes.len()];
@@ -143,7 +143,7 @@ fn own_nodes(graph: &mut Graph, roots: &[NodeId]) -> (Lists<NodeId>, Lists<Outpu
     (own.shrunk(), bases.shrunk())
 }
 
-/// For each output, those that it is a base of.
+/// For each output, the outputs that it is a base of.
 fn users_of(bases: &Lists<OutputId>) -> Lists<OutputId> {
     let outputs = (0..).map(OutputId).zip(bases.iter());
     let pairs = outputs.flat_map(|(output, bases)| bases.iter().map(move |base| (*base, output)));
@@ -222,8 +222,8 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
     }
 }
 
-/// Drops domains that no metric needs, because each costs a request, and
-/// renumbers the others.
+/// Drops domains that no metric needs, and renumbers the others. Each domain
+/// costs a request.
 fn keep_fetched_domains(graph: &mut Graph, trees: &Lists<NodeId>) -> Vec<InDom> {
     let mut kept: Vec<Option<u32>> = vec![None; graph.fetched_domains.len()];
     let mut domains = Vec::new();

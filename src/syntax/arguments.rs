@@ -1,4 +1,4 @@
-//! How the arguments of functions are written, and which values literal
+//! The forms of the arguments of functions, and the values that literal
 //! arguments may have.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use pmderive_runtime::model::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 use crate::syntax::ast::{Literal, NumberValue};
 use crate::syntax::keywords;
 
-/// How the arguments of a function are written.
+/// The form of a function's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A value.
@@ -25,17 +25,17 @@ pub enum Shape {
     PatternFirst,
 }
 
-/// What a number that is written as such may be.
+/// The values that a literal number may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// How many: a whole number of 1 or more.
+    /// A rank: a whole number of 1 or more.
     Rank,
     /// A share: from 0 to 1.
     Fraction,
 }
 
 impl NumberKind {
-    /// What it has to be, in words.
+    /// The expected value, in words.
     pub fn wanted(self) -> &'static str {
         match self {
             NumberKind::Rank => "a whole number of 1 or more",
@@ -43,7 +43,7 @@ impl NumberKind {
         }
     }
 
-    /// The argument that a spelling means.
+    /// The argument of this spelling.
     pub fn read(self, text: &str) -> Result<Literal, BadArgument> {
         match self {
             NumberKind::Rank => rank(text).map(Literal::Rank),
@@ -57,12 +57,12 @@ impl NumberKind {
 /// Longest interval: more than thirty years, so that arithmetic with it is safe.
 const MAX_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
-/// An argument that a function does not take.
+/// An argument that a function does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadArgument {
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// Where in the text, if that is narrower than all of it.
+    /// Offset of the mistake in the text, if it is narrower than the whole.
     pub offset: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ fn fraction(text: &str) -> Result<f64, BadArgument> {
     }
 }
 
-/// An interval as PCP's tools take it, `pmParseInterval(3)`, but for `ms`.
+/// An interval as PCP's tools read it, `pmParseInterval(3)`, except for `ms`.
 pub fn interval(text: &str) -> Result<Duration, BadArgument> {
     if let Some(offset) = ambiguous_unit(text) {
         return Err(BadArgument { message: AMBIGUOUS_UNIT.to_owned(), offset: Some(offset) });

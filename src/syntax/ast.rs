@@ -16,7 +16,7 @@ use pmderive_runtime::positions;
 use crate::functions::Function;
 use crate::text::Span;
 
-/// Most labels that one `by` may name.
+/// Largest number of labels in one `by`.
 pub const MAX_LABELS: usize = 32;
 
 positions! {
@@ -24,12 +24,12 @@ positions! {
     pub ExprId;
 }
 
-/// A value for each node of an [`Expr`], in their order; empty for an
-/// expression that was not looked at.
+/// A value for each node of an [`Expr`], in their order. Empty for an
+/// expression that was not examined.
 pub type PerNode<T> = Per<ExprId, T>;
 
-/// A parsed expression. May contain [`NodeKind::Error`] where the text was
-/// wrong; then the parser has reported at least one diagnostic.
+/// A parsed expression. It contains [`NodeKind::Error`] where the text is
+/// wrong; the parser has then reported at least one diagnostic.
 #[derive(Clone, Debug, Default)]
 pub struct Expr {
     nodes: Vec<Node>,
@@ -46,9 +46,9 @@ impl PartialEq for Expr {
 /// One node with the text it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The kind.
     pub kind: NodeKind,
-    /// The whole of it, parentheses excluded.
+    /// The place of the whole node, parentheses excluded.
     pub span: Span,
 }
 
@@ -57,7 +57,7 @@ pub struct Node {
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it was written.
+    /// The place of its text.
     pub span: Span,
 }
 
@@ -71,7 +71,7 @@ pub enum NodeKind {
     Metric(Arc<str>),
     /// `operand[instance]`
     Select {
-        /// What to select from.
+        /// The operand to select from.
         operand: ExprId,
         /// External instance name, backslashes already removed.
         instance: Spanned<Box<str>>,
@@ -82,7 +82,7 @@ pub enum NodeKind {
         pattern: Spanned<Box<str>>,
         /// `!` before the pattern.
         negated: bool,
-        /// What to filter.
+        /// The operand to filter.
         operand: ExprId,
     },
     /// `-operand`, `!operand`
@@ -96,7 +96,7 @@ pub enum NodeKind {
     Binary {
         /// The operator.
         op: BinaryOp,
-        /// Where the operator stands.
+        /// The place of the operator.
         op_span: Span,
         /// Left operand.
         left: ExprId,
@@ -105,7 +105,7 @@ pub enum NodeKind {
     },
     /// `guard ? yes : no`
     Ternary {
-        /// Decides.
+        /// The deciding operand.
         guard: ExprId,
         /// Value where the guard is not zero.
         yes: ExprId,
@@ -114,7 +114,7 @@ pub enum NodeKind {
     },
     /// `avg(metric)` and the other aggregates over instances.
     Aggregate {
-        /// Which.
+        /// The function.
         function: Aggregate,
         /// The metric's name.
         metric: Spanned<Arc<str>>,
@@ -125,7 +125,7 @@ pub enum NodeKind {
     Anon(ValueType),
     /// `delta(operand)`, `rate(operand)`, `instant(operand)`
     Temporal {
-        /// Which.
+        /// The function.
         function: Temporal,
         /// Its operand.
         operand: ExprId,
@@ -134,14 +134,15 @@ pub enum NodeKind {
     Scalar(ExprId),
     /// `rescale(operand, "units")`
     Rescale {
-        /// What to convert.
+        /// The operand to convert.
         operand: ExprId,
         /// Target units; a multiplier in the text has no effect.
         units: Spanned<Units>,
     },
     /// `mkconst(number, ...)`
     MkConst {
-        /// The number; it and the keywords are large, and other nodes are many.
+        /// The number. It and the keywords are boxed: both are large, and other
+        /// nodes are many.
         number: Box<Spanned<Number>>,
         /// Its keywords.
         attributes: Box<Attributes>,
@@ -150,11 +151,11 @@ pub enum NodeKind {
     NoValue(Box<Attributes>),
     /// A call of a function that libpcp does not have.
     Call {
-        /// Which.
+        /// The function.
         callee: Callee,
-        /// The argument that is written as such, for functions that have one.
+        /// The literal argument, for functions that have one.
         literal: Option<Box<Spanned<Literal>>>,
-        /// The other arguments, in their order; as many as the function takes.
+        /// The other arguments in their order; as many as the function needs.
         operands: Box<[ExprId]>,
     },
     /// `sum(a) by (rack, dc)`; libpcp does not have it.
@@ -166,20 +167,20 @@ pub enum NodeKind {
     },
     /// `"init"`, an operand of `==` or `!=`; libpcp does not have it.
     Text(Box<str>),
-    /// Text that could not be understood.
+    /// Text that was not understood.
     Error,
 }
 
-/// A number as it was spelled.
+/// A number in its spelling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
     /// The spelling.
     pub text: Box<str>,
-    /// What it means.
+    /// The value.
     pub value: NumberValue,
 }
 
-/// What a number's spelling means.
+/// The value of a number's spelling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberValue {
     /// Digits only: an unsigned 32-bit integer.
@@ -292,7 +293,7 @@ pub enum Temporal {
     Instant,
 }
 
-/// What a [`NodeKind::Call`] calls.
+/// The function that a [`NodeKind::Call`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Callee {
@@ -314,7 +315,7 @@ pub enum Literal {
     Interval {
         /// The spelling.
         text: Box<str>,
-        /// What it means; longer than nothing.
+        /// The length, greater than zero.
         length: Duration,
     },
     /// The pattern of `matchvalue()`.
@@ -356,7 +357,7 @@ macro_rules! each_operand {
 }
 
 impl Expr {
-    /// No nodes yet, with room for so many.
+    /// An expression without nodes, with room for `nodes` of them.
     pub(super) fn with_room(nodes: usize) -> Expr {
         Expr { nodes: Vec::with_capacity(nodes), shape: None }
     }
@@ -369,12 +370,14 @@ impl Expr {
         id
     }
 
-    /// Gives back memory that no node needs: there may be very many expressions.
+    /// Returns memory that no node needs, because there may be very many
+    /// expressions.
     pub(super) fn shrink(&mut self) {
         self.nodes.shrink_to_fit();
     }
 
-    /// Takes back the node pushed last if it is the name of a metric.
+    /// Removes the last node if it is the name of a metric, and returns the
+    /// name.
     pub(super) fn pop_metric(&mut self) -> Option<Spanned<Arc<str>>> {
         match self.nodes.pop_if(|node| matches!(node.kind, NodeKind::Metric(_))) {
             Some(Node { kind: NodeKind::Metric(value), span }) => Some(Spanned { value, span }),
@@ -432,7 +435,7 @@ impl Expr {
         }
     }
 
-    /// Lets `visit` change each place that the tree names.
+    /// Lets `visit` change each place in the tree.
     pub(super) fn each_span(&mut self, visit: &mut impl FnMut(&mut Span)) {
         for node in &mut self.nodes {
             visit(&mut node.span);
@@ -470,7 +473,7 @@ impl Expr {
         }
     }
 
-    /// Removes nodes that the root does not lead to, as error recovery leaves them behind.
+    /// Removes nodes that the root does not reach. Error recovery leaves them behind.
     pub(super) fn drop_unreachable(&mut self) {
         let mut reached = PerNode::all(self.len(), false);
         if !self.is_empty() {

@@ -1,9 +1,9 @@
-//! Help texts of definition files: `name(oneline) = text` and
-//! `name(helptext) = "text"`.
+//! Help texts of definition files: `name(oneline) = text` and `name(helptext) =
+//! "text"`.
 //!
-//! The part of a [`DefinitionReader`] that takes a line with parentheses before
-//! its `=`, and the lines that a text in quotes continues on. A text belongs to
-//! a metric defined before it and counts once.
+//! This is the part of a [`DefinitionReader`] that reads a line with
+//! parentheses before its `=`, and the further lines of a quoted text. A text
+//! belongs to a metric defined before it and counts once.
 
 use std::ops::Range;
 
@@ -25,14 +25,14 @@ use super::suggest::{choices, nearest};
 struct AttributeText {
     text: Box<str>,
     is_quoted: bool,
-    /// Something follows the closing quote.
+    /// True if a text follows the closing quote.
     has_rest: bool,
 }
 
-/// How a help text is written.
+/// The form of a help text.
 const FORM: &str = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
 
-/// How a help text keeps all of its words.
+/// Advice to keep all words of a help text.
 const QUOTED: &str = "write `\\\"` for a quote within quotes; a text without quotes takes all to the end of its line";
 
 /// An error at a range of a line.
@@ -71,15 +71,15 @@ impl DefinitionReader {
         let name = &text[range.clone()];
         if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
             if value.is_ok() == is_fixed {
-                // libpcp looks at the name before it looks for a text. What is no help
-                // text has no closing quote either.
+                // libpcp looks at the name before it looks for a text. A line that is
+                // not a help text has no closing quote either.
                 reading.diagnostics.truncate(told);
             }
             return reading.diagnostics.push(diagnostic);
         }
         let between = trimmed(text, close + 1..assign);
         if !between.is_empty() {
-            // libpcp passes it over in silence.
+            // libpcp skips it without a message.
             let place = span(&line.origin, &between);
             let message = "what stands between `)` and `=` is ignored";
             let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(FORM);
@@ -96,7 +96,7 @@ impl DefinitionReader {
                 let missing = error(line, &(open..close + 1), message).help(FORM).pcp(said);
                 return reading.diagnostics.push(missing);
             }
-            // That there is no text is told.
+            // A missing text is already reported.
             _ if value.is_err() => return,
             _ => {
                 return reading.diagnostics.push(unknown(line, &attribute, name, is_defined, &pcp));
@@ -148,7 +148,7 @@ impl DefinitionReader {
     }
 
     /// The text after the `=` of an attribute, or the form of a line without
-    /// one. In quotes it may go on over lines, which are then passed.
+    /// one. A text in quotes may continue over lines, which are then skipped.
     fn value(
         &self,
         line: &Line<'_>,
@@ -167,7 +167,8 @@ impl DefinitionReader {
                 return Err(LineForm::Mistake);
             }
             Some(quote @ ('"' | '\'')) => quote,
-            // Without quotes, all to the end of the line, blanks included.
+            // Without quotes, the text is the rest of the line, blanks
+            // included.
             Some(_) => {
                 let rest = &text[value.start..];
                 let text = rest.strip_suffix('\r').unwrap_or(rest).into();
@@ -176,8 +177,8 @@ impl DefinitionReader {
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
         let start = source.start as usize + 1;
-        // Version 6 counts lines that a text goes on over but the last, and
-        // lags behind from then on.
+        // Version 6 does not count the lines that a text spans, except the
+        // last. Its numbers lag behind from then on.
         let mut count = |text: &str| {
             let more = u32::try_from(text.matches('\n').count()).unwrap_or(0);
             if !self.language.dialect.is_version_7() && more > 0 {
@@ -221,7 +222,7 @@ impl DefinitionReader {
             }
         }
         count(&lines.text()[start..]);
-        // libpcp takes all that follows for the text.
+        // libpcp reads the whole rest as the text.
         if self.language.dialect != Dialect::Fixed {
             let end = lines.text().len();
             lines.skip_line_of(end);
@@ -236,8 +237,8 @@ impl DefinitionReader {
     }
 }
 
-/// What libpcp calls the extra text behind a text in quotes. It passes over the
-/// first byte where the text goes on over lines.
+/// libpcp's name for the text behind a quoted text. It skips the first byte if
+/// the text continues over lines.
 fn extra_text(rest: &str, goes_on: bool) -> &str {
     let mut characters = rest.chars();
     if goes_on {
@@ -246,7 +247,7 @@ fn extra_text(rest: &str, goes_on: bool) -> &str {
     characters.as_str().trim_start_matches(is_space)
 }
 
-/// That the first parentheses in a line are no pair.
+/// The mistake of a line whose first parentheses do not match.
 fn unpaired(
     line: &Line<'_>,
     assign: usize,
@@ -268,7 +269,7 @@ fn unpaired(
     error(line, &(at..at + 1), message).help(FORM).pcp(said)
 }
 
-/// That there is no such attribute. `name` is the metric's.
+/// The mistake of an unknown attribute. `name` is the metric's.
 fn unknown(
     line: &Line<'_>,
     attribute: &Range<usize>,
@@ -290,7 +291,7 @@ fn unknown(
     diagnostic.meant(span(&line.origin, attribute), nearest(other, known), otherwise)
 }
 
-/// What libpcp says of a help text whose metric is not defined.
+/// libpcp's words for a help text whose metric is not defined.
 fn not_defined(name: &str, pcp: &FileLine<'_>) -> String {
     pcp.error_with_line(format_args!("cannot set attribute, derived metric ({name}) not defined"))
 }

@@ -1,8 +1,8 @@
 //! The actions of the grammar: each builds one node.
 //!
-//! A [`Builder`] takes operands as identifiers of nodes already in its arena,
-//! interprets numbers, units and keyword values, and reports those that are
-//! wrong. It knows nothing of precedence.
+//! A [`Builder`] takes operands as identifiers of nodes already in its arena.
+//! It interprets numbers, units and keyword values, and reports wrong ones. The
+//! grammar alone knows precedence.
 
 use lalrpop_util::ErrorRecovery;
 use pmderive_runtime::model::UnitsError;
@@ -36,10 +36,10 @@ pub struct Builder<'b> {
     explainer: Explainer<'b>,
     /// Keywords read since the last `mkconst()` or `novalue()`.
     keywords: Attributes,
-    /// True once such a keyword could not be understood.
+    /// True after a keyword that was not understood.
     bad_keyword: bool,
     recoveries: usize,
-    /// True once there is an error node, below which operands may be left.
+    /// True after an error node. Operands below it may be unused.
     has_errors: bool,
 }
 
@@ -55,15 +55,15 @@ pub struct Word<'t> {
 }
 
 impl<'b> Builder<'b> {
-    /// An empty arena; `explainer` says what is wrong where the grammar
-    /// stumbles, unless one of the diagnostics has said so.
+    /// An empty arena. `explainer` reports the mistakes at which the grammar
+    /// stops, unless a diagnostic has already reported them.
     pub fn new(
         origin: &'b Origin,
         language: Language,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
     ) -> Builder<'b> {
-        // A node has a token of its own, and these are in none.
+        // A node has a token of its own; these tokens belong to no node.
         let is_node = |at: &&TokenAt<'_>| {
             use Token::{Colon, Comma, LeftParen, RightParen, Str};
             !matches!(at.token, LeftParen | RightParen | Comma | Colon | Str(_))
@@ -91,7 +91,7 @@ impl<'b> Builder<'b> {
         self.expr
     }
 
-    /// The arena of an expression of which nothing is understood.
+    /// The arena of an expression that is not understood at all.
     pub fn refuse(mut self, span: Span) -> Expr {
         self.error_node(span);
         self.finish()
@@ -112,7 +112,7 @@ impl<'b> Builder<'b> {
         Word { text, at: start, span: self.at(start, end) }
     }
 
-    /// A token's text behind its delimiter, of which those of print take several bytes.
+    /// A token's text behind its delimiter. Typographic delimiters have several bytes.
     pub fn quoted<'t>(&self, text: &'t str, start: u32, end: u32) -> Word<'t> {
         let delimiter = self.explainer.character_at(start).map_or(1, char::len_utf8);
         Word { text, at: start + offset(delimiter), span: self.at(start, end) }
@@ -153,8 +153,8 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// A pattern without the backslashes, unless it is none. That one is too
-    /// large is for the checker to say, as libpcp takes it.
+    /// A pattern without the backslashes, if it is valid. libpcp accepts one
+    /// that is too large, so the checker reports that.
     fn pattern(&mut self, pattern: Word<'_>) -> Option<Spanned<Box<str>>> {
         let value = unescape(pattern.text);
         if let Err((error, offset)) = Pattern::new_or_place(&value)
@@ -176,8 +176,8 @@ impl<'b> Builder<'b> {
         Some(pattern)
     }
 
-    /// The place of a character of a text, counted without the backslashes that
-    /// protect others.
+    /// The place of a character of a text. `number` does not count the
+    /// backslashes that protect others.
     fn character(&self, word: Word<'_>, number: usize) -> Span {
         let mut characters = word.text.char_indices();
         let mut plain = std::iter::from_fn(|| match characters.next()? {
@@ -199,8 +199,8 @@ impl<'b> Builder<'b> {
         self.expr.push(NodeKind::Text(stray::replaced(text.text).into()), text.span)
     }
 
-    /// `abs(operand)`, `pow(operand, operand)`. An aggregate of a name is that
-    /// of libpcp.
+    /// `abs(operand)`, `pow(operand, operand)`. An aggregate of a name is
+    /// libpcp's own.
     pub fn call(
         &mut self,
         callee: Callee,
@@ -263,7 +263,7 @@ impl<'b> Builder<'b> {
         self.call(callee, Some(Spanned { value, span: pattern.span }), &[operand], span)
     }
 
-    /// A call with an argument that is written as such, unless it is wrong.
+    /// A call with a literal argument, unless that is wrong.
     fn call_with(
         &mut self,
         callee: Callee,
@@ -410,7 +410,7 @@ impl<'b> Builder<'b> {
             .help(advice.help);
         let Some(Edit { at, text: with, is_certain }) = advice.edit else { return diagnostic };
         let span = self.at(place(at.start), place(at.end));
-        // Words without quotes are one word at most.
+        // Without quotes, only one word is allowed.
         let quoted = with.is_empty() || with.contains([' ', '/']);
         let with = match quoted && self.at(text.at, text.at).start == text.span.start {
             true => format!("\"{with}\""),
@@ -462,13 +462,13 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// Stands for text that was refused and reported.
+    /// The node in place of text that was refused and reported.
     pub fn error_node(&mut self, span: Span) -> ExprId {
         self.has_errors = true;
         self.push(NodeKind::Error, span)
     }
 
-    /// Reports a token that cannot stand where it stands and goes on after it.
+    /// Reports a token in the wrong place and continues after it.
     pub fn recover(
         &mut self,
         recovery: ErrorRecovery<u32, Token<'_>, Stop>,
@@ -481,7 +481,7 @@ impl<'b> Builder<'b> {
             return Err(lalrpop_util::ParseError::User { error: Stop });
         }
         if let Some(diagnostic) = self.explainer.explain(&recovery.error, self.origin) {
-            // A token that was repaired and is still wrong has its report.
+            // A repaired token that is still wrong has its report.
             let place = (diagnostic.span.source, diagnostic.span.start);
             let mut earlier = self.diagnostics.iter();
             if !earlier.any(|earlier| (earlier.span.source, earlier.span.start) == place) {
@@ -492,7 +492,7 @@ impl<'b> Builder<'b> {
     }
 }
 
-/// The mistake of a text that is compared, which takes the extensions.
+/// The mistake of a text that is compared, which needs the extensions.
 fn refused_text(text: Word<'_>) -> Diagnostic {
     let Word { text, span, .. } = text;
     let refused = Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand");
@@ -506,7 +506,7 @@ fn refused_text(text: Word<'_>) -> Diagnostic {
     }
 }
 
-/// What to do about the groups with a question mark that Perl has.
+/// Advice about Perl's groups with a question mark.
 fn look_ahead(pattern: &str) -> Option<String> {
     let (before, rest) = pattern.split_once("(?")?;
     let inside =
@@ -520,7 +520,7 @@ fn look_ahead(pattern: &str) -> Option<String> {
     })
 }
 
-/// What to do about a pattern that is none.
+/// Advice about an invalid pattern.
 fn advice_on_pattern(error: PatternError) -> Option<&'static str> {
     Some(match error {
         PatternError::Invalid | PatternError::UnmatchedBracket => {
@@ -541,7 +541,7 @@ fn advice_on_pattern(error: PatternError) -> Option<&'static str> {
     })
 }
 
-/// Refuses a value that is none of a few.
+/// Refuses a value outside a small list.
 fn bad_value<const N: usize>(
     keyword: &str,
     value: Word<'_>,

@@ -1,7 +1,8 @@
 //! Mistakes in `by (label, ...)`, which may follow the call of an aggregate.
 //!
-//! It looks at tokens only, as [`super::calls`] does for arguments. It reports a
-//! wrong `by` and removes it, so that the grammar reads the call without it.
+//! This module looks at tokens only, as [`super::calls`] does for arguments. It
+//! reports a wrong `by` and removes it; the grammar then reads the call without
+//! it.
 
 use crate::diag::{Code, Diagnostic};
 use crate::functions;
@@ -13,7 +14,7 @@ use super::token::Token;
 
 const EXAMPLE: &str = "as in `sum(shop.requests) by (rack, dc)`";
 
-/// Checks the `by` at `index`; gives the index of the token to go on with.
+/// Checks the `by` at `index`; returns the index of the next token to read.
 pub(super) fn check(repair: &mut Repair<'_, '_>, index: usize) -> usize {
     let (last, wrong) = labels(repair, index);
     let wrong = not_an_aggregate(repair, index, last).or(wrong);
@@ -32,7 +33,8 @@ pub(super) fn check(repair: &mut Repair<'_, '_>, index: usize) -> usize {
 }
 
 /// Reports `sum by (rack) (x)` and `x by (rack)`, whose `by` stands at `index`;
-/// gives the index to go on with. `None` where no name stands before it.
+/// returns the index of the next token to read. `None` if no name stands before
+/// it.
 pub(super) fn before_arguments(repair: &mut Repair<'_, '_>, index: usize) -> Option<usize> {
     let name = index.checked_sub(1)?;
     let Token::Name(function) = repair.tokens[name].token else { return None };
@@ -65,7 +67,7 @@ fn aggregates() -> impl Iterator<Item = &'static str> {
     Aggregate::ALL.into_iter().map(Aggregate::name).chain(own.map(|function| function.name))
 }
 
-/// What is wrong with that which stands before the `by`.
+/// The mistake in the tokens before the `by`.
 fn not_an_aggregate(repair: &Repair<'_, '_>, index: usize, last: usize) -> Option<Diagnostic> {
     let before = index.checked_sub(1)?;
     let Token::RightParen = repair.tokens[before].token else { return None };
@@ -77,7 +79,7 @@ fn not_an_aggregate(repair: &Repair<'_, '_>, index: usize, last: usize) -> Optio
     let first = function.unwrap_or(open);
     match repair.tokens[first].token {
         Token::Function(_, callee) if callee.takes_by() => return None,
-        // A function that there is not is reported as such.
+        // An unknown function is reported as such.
         Token::Name(_) if function.is_some() => return None,
         _ => {}
     }
@@ -98,7 +100,7 @@ fn not_an_aggregate(repair: &Repair<'_, '_>, index: usize, last: usize) -> Optio
     )
 }
 
-/// Last token of the `by` at `index`, and what is wrong with its labels.
+/// Last token of the `by` at `index`, and the mistake in its labels.
 fn labels(repair: &Repair<'_, '_>, index: usize) -> (usize, Option<Diagnostic>) {
     let error = |first: usize, last: usize, message: String| {
         Diagnostic::error(Code::MisplacedBy, repair.span(first, last), message)
@@ -125,7 +127,7 @@ fn labels(repair: &Repair<'_, '_>, index: usize) -> (usize, Option<Diagnostic>) 
         .pair(index + 1)
         .and_then(|pair| Some((pair.close?, pair.commas.as_slice())))
     else {
-        // Parentheses were closed before.
+        // An earlier pass has closed the parentheses.
         return (repair.tokens.len() - 1, None);
     };
     let mut first = index + 2;

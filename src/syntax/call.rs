@@ -5,16 +5,17 @@ use crate::diag::{Code, Diagnostic};
 
 use super::repair::Repair;
 
-/// Whether the grammar can go on with a call.
+/// The decision whether the grammar can read a call.
 pub enum Verdict {
     Sound,
     Refused,
 }
 
-/// Tokens of an argument: first and last index; `None` for nothing between two commas.
+/// Tokens of an argument: first and last index. `None` for an empty argument between
+/// two commas.
 pub type Argument = Option<(usize, usize)>;
 
-/// Says that a comma is missing between two arguments.
+/// The message about a missing comma between two arguments.
 pub const MISSING_COMMA: &str = "a comma is missing";
 
 /// A call, as indices of its tokens.

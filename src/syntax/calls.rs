@@ -1,9 +1,9 @@
 //! Mistakes in the arguments of functions.
 //!
-//! It checks the shape of a call by its tokens: how many arguments there are,
-//! and which must be a name, a text, a pattern or a keyword. The grammar reads
-//! arguments that are expressions; any other mistake of a call is reported
-//! here, and the call blotted out.
+//! This module checks the shape of a call by its tokens: the number of
+//! arguments, and which must be a name, a text, a pattern or a keyword. The
+//! grammar reads arguments that are expressions. Any other mistake of a call is
+//! reported here, and the call then counts as one reported operand.
 
 use crate::diag::{Code, Diagnostic, Fix};
 
@@ -16,17 +16,17 @@ use super::repair::Repair;
 use super::suggest::{choices, nearest};
 use super::token::{Invalid, Token};
 
-/// Most tokens that units without quotes are made of.
+/// Largest number of tokens in units without quotes.
 const MAX_UNITS: usize = 8;
 
 /// Keywords of `mkconst()` and `novalue()`.
 pub(super) const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
 
-/// Checks the call whose function's name stands at `index`; gives the index of
-/// the token to go on with.
+/// Checks the call whose function's name stands at `index`; returns the index
+/// of the next token to read.
 pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Token<'t>) -> usize {
     let Some(call) = Call::new(repair, index) else {
-        // The lexer makes a function only of a word before a parenthesis.
+        // The lexer makes only a word before a parenthesis a function.
         repair.push(function, index, index);
         return index + 1;
     };
@@ -49,7 +49,7 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
 }
 
 impl Call {
-    /// Lets the call stand; the grammar reads its arguments.
+    /// Keeps the call; the grammar reads its arguments.
     fn keep<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
         repair.push(function, self.function, self.function);
         let mut index = self.function + 1;
@@ -119,7 +119,7 @@ impl Call {
         Verdict::Refused
     }
 
-    /// A comma stands before the last parenthesis.
+    /// The mistake of a comma before the last parenthesis.
     fn comma_at_end(&self, repair: &Repair<'_, '_>) -> Diagnostic {
         let comma = self.close - 1;
         let place = repair.span(comma, comma);
@@ -128,7 +128,7 @@ impl Call {
             .fix(place, "")
     }
 
-    /// An argument is missing where the last parenthesis closes.
+    /// The mistake of an argument that is missing before the last parenthesis.
     fn missing(&self, repair: &Repair<'_, '_>, message: String) -> Diagnostic {
         let at = repair.span(self.close, self.close);
         self.error(repair, Some((self.close, self.close)), message)
@@ -200,7 +200,7 @@ impl Call {
                 let message = format!("{MISSING_COMMA} before the units");
                 let error = self.error(repair, Some((*last, *last)), message);
                 let before = repair.tokens[*last - 1];
-                // Another mark may stand where the comma belongs.
+                // Another mark may stand in place of the comma.
                 let marks = match before.token {
                     Token::Name(name) if name.ends_with('.') => 1,
                     Token::Colon | Token::Assign => 1,
@@ -397,7 +397,7 @@ impl Call {
         self.keywords(repair, &self.arguments[1..])
     }
 
-    /// Something else than a number stands first in `mkconst()`.
+    /// The mistake of a first argument of `mkconst()` that is not a number.
     fn not_of_number(
         &self,
         repair: &Repair<'_, '_>,
@@ -457,7 +457,7 @@ impl Call {
     /// `keyword=value` each.
     fn keywords(&self, repair: &mut Repair<'_, '_>, arguments: &[Argument]) -> Verdict {
         let mut verdict = Verdict::Sound;
-        // What stands before the argument: a comma or the opening parenthesis.
+        // The token before the argument: a comma or the opening parenthesis.
         let mut before = match self.arguments.len() - arguments.len() {
             0 => self.open,
             _ => self.arguments[0].map_or(self.open, |(_, last)| last + 1),

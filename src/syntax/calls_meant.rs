@@ -1,7 +1,7 @@
-//! Says what was meant by calls whose arguments are wrong, with the user's own
-//! arguments in their places.
+//! Calls to write in place of those with wrong arguments, with the user's own
+//! arguments in them.
 //!
-//! [`super::calls`] finds the mistakes; this module says what to write.
+//! [`super::calls`] finds the mistakes. This module says what to write.
 
 use crate::diag::{Diagnostic, Fix};
 use crate::dialect::Language;
@@ -16,21 +16,21 @@ use super::names::is_metric_name;
 use super::repair::Repair;
 use super::token::Token;
 
-/// What an aggregate takes.
+/// The argument of an aggregate.
 const ONE: &str = "it combines the instances of one metric";
 
-/// Longest arguments that are written anew, in bytes.
+/// Longest arguments to write anew, in bytes.
 const MAX_TEXTS: usize = 120;
 
 impl Call {
-    /// The texts of the arguments; none where one is left out.
+    /// The texts of the arguments. Empty if an argument is left out.
     pub(super) fn texts<'t>(&self, repair: &Repair<'_, 't>) -> Vec<&'t str> {
         let text = |argument: &Argument| argument.map(|(first, last)| repair.slice(first, last));
         let texts: Option<Vec<&str>> = self.arguments.iter().map(text).collect();
         texts.unwrap_or_default()
     }
 
-    /// Says what to write where a name is needed and stands within the argument.
+    /// The replacement for an argument that contains the needed name.
     pub(super) fn with_name_inside<'t>(
         &self,
         repair: &Repair<'_, 't>,
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Says what to write in place of an aggregate of several values.
+    /// The replacement for an aggregate of several values.
     pub(super) fn of_several<'t>(
         &self,
         repair: &Repair<'_, 't>,
@@ -138,7 +138,7 @@ impl Call {
             .guess(call, of_all)
     }
 
-    /// Says what to write in place of `max([a, b])`, whose argument stands at a token.
+    /// The replacement for `max([a, b])`, whose argument stands at a token.
     pub(super) fn of_list<'t>(
         &self,
         repair: &Repair<'_, 't>,
@@ -150,7 +150,7 @@ impl Call {
         self.of_several(repair, repair.tokens[self.function].token, error, texts)
     }
 
-    /// What to say of `matchinst(EXPR, /PATTERN/)`.
+    /// The report on `matchinst(EXPR, /PATTERN/)`.
     pub(super) fn pattern_last(&self, repair: &Repair<'_, '_>) -> Option<Diagnostic> {
         let [Some((first, last)), Some((start, end))] = self.arguments.as_slice() else {
             return None;
@@ -159,7 +159,7 @@ impl Call {
         let is_pattern = pattern.len() > 2
             && pattern.trim_start_matches('!').starts_with('/')
             && pattern.ends_with('/');
-        // A text or a word may stand for a pattern.
+        // A text or a word may be meant as a pattern.
         let meant = match repair.tokens[*start].token {
             Token::Str(text) if start == end => Some(text),
             Token::Name(word) if start == end && !word.contains('.') => Some(word),
@@ -187,7 +187,7 @@ impl Call {
     }
 }
 
-/// What to write in place of an aggregate of a value and a window of time.
+/// The replacement for an aggregate of a value and a window of time.
 fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
     let [value, window] = texts else { return None };
     let window = habits::window_in_quotes(window)?;
@@ -200,7 +200,7 @@ fn over_window(aggregate: Aggregate, texts: &[&str]) -> Option<String> {
     Some(format!("{name}({value}, \"{window}\")"))
 }
 
-/// What to write in place of an aggregate of these values.
+/// The replacement for an aggregate of these values.
 fn joined(aggregate: Aggregate, texts: &[&str], language: Language) -> Option<String> {
     let sign = match aggregate {
         Aggregate::Sum | Aggregate::Avg => Token::Plus,
@@ -231,10 +231,10 @@ fn utmost(texts: &[&str], sign: &str) -> String {
     }
 }
 
-/// A pattern that stands without slashes, or between other marks, with slashes.
+/// A pattern without slashes, or between other marks, rewritten with slashes.
 pub(super) fn pattern_meant(text: &str) -> Option<String> {
     let inside = text.trim_matches(|mark| matches!(mark, '|' | '#' | '~' | '@' | '%'));
-    // A pattern matches anywhere in a name, unless it says where.
+    // A pattern matches anywhere in a name, unless it is anchored.
     let inside = match inside.strip_suffix(".*") {
         Some(start) if !start.starts_with('^') => format!("^{start}"),
         Some(start) => start.to_owned(),
@@ -252,7 +252,7 @@ pub(super) fn is_flag(repair: &Repair<'_, '_>, index: usize) -> bool {
     at.start == repair.tokens[index - 1].end && matches!(at.token, Token::Name(_))
 }
 
-/// A pattern that matches in any case, if it is a plain one.
+/// A pattern that ignores case, if it is a plain one.
 pub(super) fn any_case(pattern: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "^$._- *+?".contains(c);
     if pattern.len() > 32 || !pattern.chars().all(is_plain) {
@@ -265,7 +265,7 @@ pub(super) fn any_case(pattern: &str) -> Option<String> {
     Some(pattern.chars().map(both).collect())
 }
 
-/// The keyword whose value stands there without it.
+/// The keyword that is missing before its value.
 pub(super) fn keyword_of(repair: &Repair<'_, '_>, index: usize) -> Option<&'static str> {
     match repair.tokens[index].token {
         Token::Str(text) if keywords::units(text, repair.language.dialect).is_ok() => Some("units"),

@@ -1,9 +1,8 @@
 //! Definition files: metrics, their help texts, control options.
 //!
-//! A [`DefinitionReader`] takes the texts of files one after the other and
-//! gives their items; it remembers the names defined so far, since a name
-//! counts once and a help text belongs to a metric defined before it. A
-//! mistake ends the line it is in and nothing else.
+//! A [`DefinitionReader`] reads the texts of files in turn and gives their
+//! items. It remembers the defined names: a name counts once, and a help text
+//! belongs to a metric defined before it. A mistake ends only its own line.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use super::shapes::Shapes;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};
 
-/// One thing that a definition file says.
+/// One item of a definition file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum DefinitionItem {
@@ -48,16 +47,16 @@ pub enum DefinitionItem {
     },
 }
 
-/// A derived metric's definition. Names are unique among those that a reader
-/// gives and that have no error.
+/// A derived metric's definition. Names are unique among a reader's definitions
+/// without an error.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The metric's name.
     pub name: Spanned<Arc<str>>,
     /// Its expression.
     pub expr: ParsedExpr,
-    /// The text after the `=`, lines joined: what libpcp prints with an error
-    /// and what the offset of [`super::PcpError`], plus `skipped`, points into.
+    /// The text after the `=`, lines joined. libpcp prints it with an error.
+    /// The offset of [`super::PcpError`], plus `skipped`, points into it.
     pub text: Box<str>,
     /// Bytes of `text` before the expression's first.
     pub skipped: u32,
@@ -72,7 +71,7 @@ pub struct Definition {
 pub struct HelpText {
     /// Name of a metric defined before.
     pub metric: Spanned<Box<str>>,
-    /// Which of its texts.
+    /// The kind of text.
     pub kind: TextKind,
     /// The text itself.
     pub text: Box<str>,
@@ -84,17 +83,17 @@ pub struct HelpText {
 #[derive(Debug)]
 pub struct DefinitionReader {
     pub(super) language: Language,
-    /// Names defined, with the place.
+    /// Defined names, with their places.
     pub(super) defined: FxHashMap<Arc<str>, Span>,
-    /// Names whose definition was refused.
+    /// Names with a refused definition.
     pub(super) refused: FxHashSet<Arc<str>>,
-    /// Help texts given, with the place of the name.
+    /// Help texts so far, with the places of their names.
     pub(super) texts: FxHashMap<(Box<str>, TextKind), Span>,
     /// Shapes of expressions.
     pub(super) shapes: Shapes,
-    /// The line before is a definition that ended too early.
+    /// True if the line before is a definition that ended too early.
     is_unfinished: bool,
-    /// Only the forms of lines are wanted.
+    /// True if the reader needs only the forms of lines.
     pub(super) gives_forms: bool,
 }
 
@@ -108,7 +107,7 @@ pub fn parse_definitions(
     DefinitionReader::new(language).read(source, sources, diagnostics)
 }
 
-/// What was defined before, elsewhere than in the files of a reader.
+/// Earlier definitions, from outside the files of a reader.
 pub trait Earlier {
     /// True for the name of a metric.
     fn defines(&self, name: &str) -> bool;
@@ -116,7 +115,7 @@ pub trait Earlier {
     fn has_text(&self, name: &str, kind: TextKind) -> bool;
 }
 
-/// Nothing was defined before.
+/// No earlier definitions.
 impl Earlier for () {
     fn defines(&self, _: &str) -> bool {
         false
@@ -127,28 +126,28 @@ impl Earlier for () {
     }
 }
 
-/// A file being read.
+/// A file while it is read.
 pub(super) struct FileBeingRead<'r, 't> {
     /// Name of the file.
     pub file: &'r str,
-    /// How many lines libpcp's number of a line is behind.
+    /// Number of lines by which libpcp's number of a line lags behind.
     pub lag: &'r mut u32,
-    /// What was defined before.
+    /// Earlier definitions.
     pub earlier: &'r dyn Earlier,
-    /// The lines that follow.
+    /// The following lines.
     pub lines: &'r mut Lines<'t>,
-    /// What was parsed before.
+    /// The cache of parsed expressions.
     pub parsed: Option<&'r mut ParsedBefore>,
-    /// What is wrong.
+    /// The mistakes.
     pub diagnostics: &'r mut Diagnostics,
-    /// What the file says.
+    /// The file's items.
     pub items: &'r mut Vec<DefinitionItem>,
-    /// What the line turns out to be; a mistake until something better is known.
+    /// The form of the line; a mistake until the reader determines it.
     pub form: &'r mut LineForm,
 }
 
 impl<'r> FileBeingRead<'r, '_> {
-    /// How libpcp's messages name a line.
+    /// The line as libpcp's messages name it.
     pub fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
     where
         'r: 'l,
@@ -159,7 +158,7 @@ impl<'r> FileBeingRead<'r, '_> {
 }
 
 impl DefinitionReader {
-    /// A reader that knows no names yet.
+    /// A reader without names.
     pub fn new(language: impl Into<Language>) -> DefinitionReader {
         DefinitionReader {
             language: language.into(),
@@ -172,8 +171,8 @@ impl DefinitionReader {
         }
     }
 
-    /// Reads one file (`pmLoadDerivedConfig(3)`). Items stand in their order
-    /// in the file; a definition whose expression is wrong is one too.
+    /// Reads one file (`pmLoadDerivedConfig(3)`). Items come in the order of
+    /// the file. A definition with a wrong expression is an item too.
     pub fn read(
         &mut self,
         source: SourceId,
@@ -183,8 +182,8 @@ impl DefinitionReader {
         self.read_after(&(), source, sources, diagnostics)
     }
 
-    /// Reads one file as [`DefinitionReader::read`] does, with names defined
-    /// before that are not in files of this reader.
+    /// Reads one file as [`DefinitionReader::read`] does. `earlier` has names
+    /// defined outside of this reader's files.
     pub fn read_after(
         &mut self,
         earlier: &dyn Earlier,
@@ -197,8 +196,8 @@ impl DefinitionReader {
         self.lines(&file.name, earlier, lines, None, diagnostics, |_| {})
     }
 
-    /// Reads one file as [`DefinitionReader::read_after`] does. Expressions that an
-    /// earlier state of it had are not parsed again.
+    /// Reads one file as [`DefinitionReader::read_after`] does. It parses only
+    /// expressions that an earlier state of the file did not have.
     pub fn read_again(
         &mut self,
         earlier: &dyn Earlier,
@@ -213,7 +212,7 @@ impl DefinitionReader {
         self.lines(&file.name, earlier, lines, before, diagnostics, |_| {})
     }
 
-    /// Reads lines, and shows each with its form.
+    /// Reads lines, and passes on each with its form.
     pub(super) fn lines<'t>(
         &mut self,
         file: &str,
@@ -331,7 +330,7 @@ impl DefinitionReader {
         }
         let Some(next) = text[MARK.len()..].chars().next() else { return };
         let options = match self.language.dialect {
-            // libpcp takes any character for the blank and wants no other.
+            // libpcp accepts any character in place of the blank, but only one.
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => MARK.len() + next.len_utf8()..text.len(),
             Dialect::Fixed if is_space(next) => trimmed(text, MARK.len()..text.len()),
             Dialect::Fixed => return,
@@ -386,7 +385,7 @@ impl DefinitionReader {
         }
         let is_taken =
             self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value);
-        // libpcp does not look at the expression of a name that is taken.
+        // libpcp does not look at the expression if the name is taken.
         let mut unheard = Diagnostics::default();
         let diagnostics = if is_taken { &mut unheard } else { &mut *reading.diagnostics };
         let first = diagnostics.len();
@@ -406,7 +405,8 @@ impl DefinitionReader {
             two_definitions::split(one, expression, &origin, self.language);
         }
         let ends_early = diagnostics.since_mut(first).iter().any(ends_too_early);
-        // A backslash that something follows joins no lines, which was reported.
+        // A backslash in the middle of a line joins no lines, and is already
+        // reported.
         let is_backslash_last = text.trim_end().ends_with('\\');
         self.is_unfinished = ends_early || is_backslash_last;
         if ends_early
@@ -429,7 +429,7 @@ impl DefinitionReader {
             return reading.diagnostics.push(defined_again(&name, first, said));
         }
         if let Some(error) = &expr.error {
-            // libpcp stops at its first error, whatever else is found.
+            // libpcp stops at its first error, however many there are.
             if let Some(diagnostic) = reading.diagnostics.since_mut(first).first_mut() {
                 let offset = usize::try_from(error.offset).unwrap_or(0) + value.start - assign - 1;
                 diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
@@ -449,7 +449,7 @@ impl DefinitionReader {
     }
 }
 
-/// That nothing follows the `=`.
+/// The mistake of a line that ends with the `=`.
 fn no_expression(line: &Line<'_>, assign: usize, pcp: &FileLine<'_>) -> Diagnostic {
     let end = span(&line.origin, &(line.text.len()..line.text.len()));
     Diagnostic::error(Code::BadDefinitionLine, end, "there is no expression")
@@ -468,7 +468,8 @@ fn advise_backslash(diagnostics: &mut [Diagnostic], line: &Line<'_>) {
     }
 }
 
-/// That a name is taken, and where it was defined first if that is known.
+/// The mistake of a name that is taken, with the place of its first definition
+/// if there is one.
 fn defined_again(name: &Spanned<Arc<str>>, first: Option<&Span>, said: String) -> Diagnostic {
     let message = format!("`{}` is defined already", name.value);
     let diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
@@ -481,7 +482,7 @@ fn defined_again(name: &Spanned<Arc<str>>, first: Option<&Span>, said: String) -
     }
 }
 
-/// The range without blanks at its ends; an empty one stands where it ended.
+/// The range without blanks at its ends. An empty range is placed at its end.
 pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = &text[range.clone()];
     let end = range.start + inside.trim_end_matches(is_space).len();
@@ -561,7 +562,7 @@ last = mkconst(1, type=u64)";
         assert_eq!(items, ["2 refused a= b \\"]);
     }
 
-    /// What stands behind a backslash keeps it from joining lines; the edit removes it.
+    /// Text behind a backslash keeps it from joining lines; the edit removes the text.
     #[test]
     fn backslashes_that_join_no_lines() {
         let good = "c = d \\\n + e\n";
@@ -578,7 +579,7 @@ last = mkconst(1, type=u64)";
         assert_eq!(told.len(), 1, "{told:?}");
     }
 
-    /// A text that was refused does not end the expression too early as well.
+    /// A refused text does not make the expression end too early as well.
     #[test]
     fn a_text_and_a_comment_behind_it() {
         let (_, diagnostics) = read("a.b = \"x # y\" # z\n", Dialect::Fixed);

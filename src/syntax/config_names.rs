@@ -1,5 +1,5 @@
-//! Names and ends of lines in definition files that are wrong, and what to write in
-//! their places.
+//! Wrong names and ends of lines in definition files, and what to write in their
+//! places.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use crate::text::Span;
 use super::names::{NameMistake, is_of_name, is_space, name_mistake};
 use super::origin::{Origin, span};
 
-/// Words that a definition begins with elsewhere, and that say nothing of its values.
+/// Words before a definition in other languages that do not affect its values.
 const DECLARING: [&str; 16] = [
     "auto", "const", "def", "define", "derive", "let", "local", "metric", "mut", "my", "our",
     "record", "set", "static", "val", "var",
 ];
 
-/// Words before a name that say more than that.
+/// Words before a name that do affect its values.
 const TYPES: [&str; 9] =
     ["counter", "double", "export", "float", "gauge", "int", "long", "u32", "u64"];
 
 /// Keys of a file of Prometheus rules.
 pub(super) const RULE_KEYS: [&str; 6] = ["alert", "expr", "for", "groups", "record", "rules"];
 
-/// Letters beyond English ones, and how they are written without them.
+/// Letters beyond English ones, with their English spellings.
 const LETTERS: [(&str, &str); 12] = [
     ("\u{e4}", "ae"),
     ("\u{f6}", "oe"),
@@ -39,7 +39,7 @@ const LETTERS: [(&str, &str); 12] = [
     ("\u{e7}", "c"),
 ];
 
-/// What is wrong with a metric's name, if anything is.
+/// The mistake in a metric's name, if there is one.
 pub(super) fn check_name(
     name: &str,
     range: &Range<usize>,
@@ -69,19 +69,19 @@ pub(super) fn check_name(
     })
 }
 
-/// True for a mistake that more text might mend.
+/// True for a mistake that more text might fix.
 pub(super) fn ends_too_early(diagnostic: &Diagnostic) -> bool {
     matches!(diagnostic.code, Code::UnexpectedEnd | Code::UnbalancedDelimiter)
 }
 
-/// True for a line that begins with blanks and has more than those.
+/// True for a line that begins with blanks and has other characters.
 pub(super) fn is_indented(text: &str) -> bool {
     let line = text.split('\n').next().unwrap_or_default();
     line.starts_with([' ', '\t']) && !line.trim().is_empty()
 }
 
-/// True if a text begins with an indented line that may go on with an expression: it is no
-/// comment, definition or help text.
+/// True if a text begins with an indented line that may continue an expression. Such a
+/// line is not a comment, definition or help text.
 pub(super) fn goes_on(text: &str) -> bool {
     let line = text.split('\n').next().unwrap_or_default().trim();
     is_indented(text) && !line.starts_with('#') && !is_assignment(line)
@@ -107,7 +107,7 @@ pub(super) fn colon_for_assign(content: &str) -> Option<usize> {
     is_definition.then_some(name.len())
 }
 
-/// Says what to write in place of a name, where the habit behind it is known.
+/// The report on a name, if the habit behind it is recognised.
 fn advised(
     diagnostic: Diagnostic,
     name: &str,
@@ -127,7 +127,7 @@ fn advised(
         let diagnostic = Diagnostic { span: mark, labels: Vec::new(), ..diagnostic };
         let diagnostic = diagnostic.label(mark, "not before the `=`");
         let diagnostic = diagnostic.help("a definition is written with `=` alone");
-        // `+=` adds to what there is.
+        // `+=` adds to an existing value.
         let (text, is_certain) = (String::new(), name.ends_with(':'));
         return diagnostic.edit(Fix { span: mark, text, is_certain });
     }
@@ -158,8 +158,8 @@ fn advised(
     diagnostic
 }
 
-/// A name like this one: with points for the colons of PromQL, English letters for
-/// others, and a letter before a digit.
+/// A valid name like this one. It has points for PromQL's colons, English letters
+/// for others, and a letter before a digit.
 fn spelt(name: &str) -> Option<String> {
     let mut meant = name.replace(':', ".");
     for (letter, spelling) in LETTERS {

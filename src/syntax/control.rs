@@ -1,7 +1,7 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! It turns `name=integer,...` into options with values. The registry knows what
-//! an option does, and who may set it at which time.
+//! This module turns `name=integer,...` into options with values. The registry
+//! knows the effect of an option, and who may set it at which time.
 
 use pmderive_runtime::model::PmStatus;
 
@@ -15,9 +15,9 @@ use super::suggest::{choices, nearest};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ControlOption {
-    /// Most global derived metrics, -1 for no limit.
+    /// Largest number of global derived metrics, -1 for no limit.
     GlobalLimit = 1,
-    /// Most derived metrics of a context, -1 for no limit.
+    /// Largest number of derived metrics of a context, -1 for no limit.
     ContextLimit = 2,
     /// Debugging output of the parser, 0 or 1.
     DebugSyntax = 3,
@@ -25,11 +25,11 @@ pub enum ControlOption {
     DebugSemantics = 4,
     /// Debugging output of the evaluation, 0 or 1.
     DebugEval = 5,
-    /// Whether a missing operand counts as `novalue()`, 0 or 1.
+    /// 1 if a missing operand counts as `novalue()`, else 0.
     NoValue = 6,
 }
 
-/// Names of the options. `novalue` is what the manual page calls the last one.
+/// Names of the options. The manual page calls the last one `novalue`.
 const OPTIONS: [(&str, ControlOption); 7] = [
     ("GLOBAL_LIMIT", ControlOption::GlobalLimit),
     ("CONTEXT_LIMIT", ControlOption::ContextLimit),
@@ -81,18 +81,18 @@ impl ControlOption {
     }
 }
 
-/// An option with the value that a text gives it, and where.
+/// An option with its value in a text, and the place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Which.
+    /// The option.
     pub option: ControlOption,
-    /// Its value, which it can have.
+    /// The value, which the option can have.
     pub value: i32,
     /// `name=value`.
     pub span: Span,
 }
 
-/// Reads all of a text as control options, as `PCP_DERIVED_CONTROL` has them
+/// Reads a whole text of control options, as in `PCP_DERIVED_CONTROL`
 /// (PCPIntro(1)): `name=integer[,name=integer...]`. Mistakes are reported.
 pub fn parse_control(
     source: SourceId,

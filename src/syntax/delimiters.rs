@@ -1,8 +1,7 @@
-//! Which parenthesis belongs to which.
+//! Parentheses in an expression, matched in pairs.
 //!
-//! In one pass over the tokens of an expression it finds the `)` of each `(`,
-//! and the commas directly between the two. It knows nothing of the meaning of
-//! tokens.
+//! One pass over the tokens finds the `)` of each `(`, and the commas directly
+//! between the two.
 
 use super::origin::offset;
 use super::token::{Token, TokenAt};
@@ -14,7 +13,7 @@ pub struct Delimiters {
     pairs: Vec<Pair>,
     /// For each token, the index of the pair that it opens or closes.
     of_token: Vec<Option<u32>>,
-    /// Tokens `)` without partner.
+    /// Tokens `)` without a partner.
     pub stray: Vec<usize>,
     /// Deepest nesting.
     pub depth: usize,
@@ -27,7 +26,7 @@ pub struct Pair {
     pub open: usize,
     /// The `)`, if there is one.
     pub close: Option<usize>,
-    /// The commas between them that no inner pair has.
+    /// The commas between them, except those of inner pairs.
     pub commas: Vec<usize>,
 }
 
@@ -71,7 +70,7 @@ impl Delimiters {
         self.pairs.get(number as usize)
     }
 
-    /// The `(` without partner, outermost first.
+    /// Each `(` without a partner, outermost first.
     pub fn unclosed(&self) -> impl Iterator<Item = usize> {
         self.pairs.iter().filter(|pair| pair.close.is_none()).map(|pair| pair.open)
     }

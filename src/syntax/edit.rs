@@ -1,4 +1,4 @@
-//! An edit of a text by its bytes, which advice about the text offers.
+//! An edit of a text by its bytes, as advice offers it.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use crate::diag::Fix;
 
 use super::origin::{Origin, span};
 
-/// Bytes of a text to replace, and by what.
+/// A range of bytes to replace, and the new text.
 #[derive(Debug)]
 pub(super) struct Edit {
     pub at: Range<usize>,
     pub text: String,
-    /// Nothing else can be meant.
+    /// True if nothing else can be meant.
     pub is_certain: bool,
 }
 
 impl Edit {
-    /// An edit that is right whatever was meant.
+    /// An edit that is right in any case.
     pub fn certain(at: Range<usize>, text: impl Into<String>) -> Edit {
         Edit { at, text: text.into(), is_certain: true }
     }
 
-    /// An edit that is right if that was meant.
+    /// An edit that is right if the guess is.
     pub fn guess(at: Range<usize>, text: impl Into<String>) -> Edit {
         Edit { at, text: text.into(), is_certain: false }
     }
 
-    /// The same edit where the text stands.
+    /// The same edit at its place in the source.
     pub fn placed(self, origin: &Origin) -> Fix {
         Fix { span: span(origin, &self.at), text: self.text, is_certain: self.is_certain }
     }
 
-    /// The text as it is after the edit.
+    /// The text after the edit.
     pub fn applied(&self, text: &str) -> String {
         let mut edited = text.to_owned();
         edited.replace_range(self.at.clone(), &self.text);

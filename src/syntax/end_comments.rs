@@ -1,11 +1,11 @@
-//! Comments behind definitions, for which the language has no place: the edit that
-//! removes one brings it to a line of its own above the definition.
+//! Comments behind definitions, which the language does not allow. The edit moves
+//! the comment to a line of its own above the definition.
 
 use crate::diag::{Code, Diagnostic, Fix};
 
 use super::origin::{Origin, offset};
 
-/// Lets the edit of a diagnostic keep the comment that it would remove.
+/// Changes a diagnostic's edit: it keeps the comment that it would remove.
 /// `line` is the text of the logical line, `text` that of the whole file.
 pub(super) fn move_comment(diagnostic: &mut Diagnostic, line: &str, origin: &Origin, text: &str) {
     let Some(fix) = &diagnostic.fix else { return };
@@ -33,7 +33,8 @@ pub(super) fn move_comment(diagnostic: &mut Diagnostic, line: &str, origin: &Ori
     diagnostic.help = Some("a comment has a line of its own above, which begins with `#`".into());
 }
 
-/// What a comment says, without its marks; `None` for a text that is no comment.
+/// The words of a comment, without its marks. `None` for a text that is not a
+/// comment.
 fn words(comment: &str) -> Option<&str> {
     let comment = comment.trim();
     let inside = match comment.strip_prefix("/*") {
@@ -63,7 +64,7 @@ mod tests {
         ] {
             assert_eq!(mended(text).as_deref(), Some(expected), "{text}");
         }
-        // What stands behind the mark in the next line may be meant.
+        // The text behind the mark in the next line may be meant.
         assert_eq!(mended("a = b # c \\\n + d\n"), None);
     }
 }

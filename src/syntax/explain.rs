@@ -17,13 +17,13 @@ use super::token::{Token, TokenAt};
 
 const CHOICE: &str = "a choice is written `condition ? value : other value`";
 
-/// Most tokens of a branch in which a `:` is looked for.
+/// Largest number of tokens of a branch to search for a `:`.
 const MAX_BRANCH: usize = 100;
 
 /// Longest piece of text that a message quotes, in bytes.
 const MAX_QUOTED: usize = 40;
 
-/// The parser gives up: there are more mistakes than anyone reads at once.
+/// The parser gives up: there are more mistakes than a user reads at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
@@ -32,7 +32,7 @@ pub struct Explainer<'b> {
     text: &'b str,
     tokens: &'b [TokenAt<'b>],
     language: Language,
-    /// Index of the token of the last report, so that none gets two.
+    /// Index of the token of the last report. A token gets only one report.
     reported: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ impl<'b> Explainer<'b> {
         }
         let before = index.checked_sub(1).map(|index| self.tokens[index]);
         let at = self.tokens.get(index).copied();
-        // A text in the place of an operand is reported where it is read.
+        // A text in place of an operand is reported when it is read.
         let is_text = before.is_some_and(|before| matches!(before.token, Token::Str(_)));
         if is_text && at.is_none() && !self.language.extensions {
             return before.map(|text| lone_text(origin.span(text.start, text.end)));
@@ -86,7 +86,7 @@ impl<'b> Explainer<'b> {
         if let Some(Token::Invalid(_)) = before.map(|at| at.token) {
             return None;
         }
-        // Parentheses that were supplied stand for the end.
+        // Supplied parentheses stand for the end.
         let at = at.filter(|at| at.start < at.end);
         Some(match at {
             None => self.at_end(index, before, origin),
@@ -136,7 +136,7 @@ impl<'b> Explainer<'b> {
         }
     }
 
-    /// Says what is wrong with the token that the parser stopped at.
+    /// The mistake at the token where the parser stopped.
     fn at_token(
         &self,
         index: usize,
@@ -253,7 +253,8 @@ impl<'b> Explainer<'b> {
         }
     }
 
-    /// Says how two operands are joined, which these tokens end and begin.
+    /// Advice on joining two operands. One ends and the other begins with these
+    /// tokens.
     fn no_operator(
         &self,
         error: Diagnostic,
@@ -273,7 +274,7 @@ impl<'b> Explainer<'b> {
         }
     }
 
-    /// True where a `:` follows whose `?` is missing.
+    /// True if a `:` follows whose `?` is missing.
     fn lacks_question(&self, index: usize) -> bool {
         let following = self.tokens.iter().skip(index).take(MAX_BRANCH).map(|at| at.token);
         let next = following.into_iter().find(|token| {
@@ -300,19 +301,21 @@ impl<'b> Explainer<'b> {
     }
 }
 
-/// A text where the language has a place for one, but not this.
+/// The mistake of a text in the wrong place, where the language has a place for
+/// texts.
 fn misplaced_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot stand here")
         .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
 }
 
-/// A text that nothing is compared with.
+/// The mistake of a text without a comparison.
 fn lone_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
         .help("values are numbers; a text is only compared, by `==` or `!=`, with --extensions")
 }
 
-/// A text where the language has no texts. It may be the name of a metric.
+/// The mistake of a text where the language has no texts. It may be the name of
+/// a metric.
 fn text_as_operand(text: &str, span: Span) -> Diagnostic {
     match is_metric_name(text) {
         true => without_quotes(lone_text(span), span, text),

@@ -1,9 +1,8 @@
-//! Expressions that were parsed before, for texts that are read again and again
-//! while somebody changes them.
+//! A cache of parsed expressions, for texts that are read repeatedly while a
+//! user edits them.
 //!
-//! What an expression is follows from its text, from where its lines are joined,
-//! and from the language; its places move with it. It knows nothing of the
-//! definitions that the expressions belong to.
+//! The key is the expression's text, the places where its lines are joined, and
+//! the language. The places in a cached expression move with the text.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::text::Span;
 use super::origin::Origin;
 use super::{ParsedExpr, parse_at};
 
-/// The expressions of one text in one language, as they were parsed last.
+/// The expressions of one text in one language, from its last parsing.
 #[derive(Clone, Debug)]
 pub struct ParsedBefore {
     language: Language,
@@ -24,14 +23,14 @@ pub struct ParsedBefore {
 
 #[derive(Clone, Debug)]
 struct Parsed {
-    /// Where it stood.
+    /// The place in its source.
     origin: Origin,
     expr: ParsedExpr,
     diagnostics: Diagnostics,
 }
 
 impl ParsedBefore {
-    /// Nothing was parsed before.
+    /// An empty cache.
     pub fn new(language: impl Into<Language>) -> ParsedBefore {
         ParsedBefore { language: language.into(), parsed: Remembered::default() }
     }
@@ -41,23 +40,23 @@ impl ParsedBefore {
         self.language
     }
 
-    /// How many expressions were parsed in all, for tests.
+    /// Number of expressions parsed so far, for tests.
     pub fn count(&self) -> usize {
         self.parsed.computed()
     }
 
-    /// Forgets the expressions that the text did not have when it was read last.
+    /// Removes the expressions that the last reading of the text did not use.
     pub fn end_reading(&mut self) {
         self.parsed.end_reading();
     }
 
-    /// True for an expression that was parsed and has no mistake. Where it stands
-    /// and how its lines are joined does not matter.
+    /// True for a parsed expression without a mistake. Its place and the joints
+    /// of its lines do not matter.
     pub(super) fn is_right(&mut self, text: &str) -> bool {
         self.parsed.known(text).is_some_and(|parsed| parsed.expr.error.is_none())
     }
 
-    /// What parsing an expression gives.
+    /// The result of parsing an expression.
     pub(super) fn parse(
         &mut self,
         origin: &Origin,
@@ -86,7 +85,7 @@ impl Parsed {
         let mut visit = |span: &mut Span| {
             *span = Span::new(to.source, moved(span.start), moved(span.end));
         };
-        // Whoever has the former state keeps it.
+        // An owner of the former state keeps it.
         Arc::make_mut(&mut self.expr.expr).each_span(&mut visit);
         for diagnostic in self.diagnostics.since_mut(0) {
             diagnostic.each_span(&mut visit);

@@ -1,8 +1,9 @@
 //! Mistakes in the arguments of functions that libpcp does not have.
 //!
-//! As [`super::calls`] does for libpcp's functions, it checks by tokens, with
-//! the table of [`crate::functions`], how many arguments a call has and which
-//! must be literals. The builder checks the range of numbers and intervals.
+//! As [`super::calls`] does for libpcp's functions, this module checks calls by
+//! their tokens. The table of [`crate::functions`] says how many arguments a
+//! call has, and which must be literals. The builder checks the range of
+//! numbers and intervals.
 
 use crate::diag::Diagnostic;
 use crate::syntax::arguments::{NumberKind, Shape, interval};
@@ -33,7 +34,7 @@ pub(super) fn check(
     };
     match diagnostic {
         Some(diagnostic) => {
-            // The interval that is told with its quotes is no number with units.
+            // The interval, named with its quotes, is not a number with units.
             if shape == Shape::IntervalLast
                 && let [_, Some((first, last))] = call.arguments.as_slice()
             {
@@ -66,7 +67,7 @@ impl Extended<'_> {
         }
     }
 
-    /// There are too many arguments, too few, or one is left out.
+    /// The mistake of too many arguments, too few, or an empty one.
     fn wrong_count(&self, repair: &Repair<'_, '_>, wanted: usize) -> Diagnostic {
         let call = self.call;
         let name = &call.name;
@@ -79,7 +80,7 @@ impl Extended<'_> {
         if let Some(missing) = call.arguments.iter().position(Option::is_none) {
             let message = format!("an argument of `{name}()` is missing");
             let before = (0..missing).rev().find_map(|index| call.arguments[index]);
-            // The token after which there is nothing: a parenthesis or a comma.
+            // The token before the gap: a parenthesis or a comma.
             let at = before.map_or(call.open, |(_, last)| last + 1);
             return call
                 .error(repair, Some((at, at)), message)
@@ -201,7 +202,7 @@ impl Extended<'_> {
         if let Some(interval) = window(text) {
             return Some(error.fix(repair.span(first, last), format!("\"{interval}\"")));
         }
-        // A number alone is so many samples elsewhere, or a weight.
+        // Elsewhere a bare number is a number of samples, or a weight.
         Some(match text.parse::<f64>().is_err() && interval(text).is_ok() {
             true => error.fix(repair.span(first, last), format!("\"{text}\"")),
             false => error,

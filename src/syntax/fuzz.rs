@@ -82,7 +82,7 @@ fn check_parsed(parsed: &ParsedExpr, text: &str, language: Language) {
 }
 
 fn check_diagnostics(diagnostics: &Diagnostics, sources: &SourceMap, text: &str) {
-    // Rendering takes much longer than parsing; two show what all would.
+    // Rendering is much slower than parsing; two diagnostics suffice.
     for diagnostic in diagnostics.iter().rev().take(2) {
         assert!(to_json(diagnostic, sources).starts_with('{'));
         #[cfg(feature = "render")]

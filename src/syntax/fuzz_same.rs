@@ -1,8 +1,8 @@
-//! Whether two trees are the same, wherever their nodes stand in a text.
+//! Compares two trees, wherever their nodes stand in a text.
 
 use super::ast::{Attributes, Expr, Literal, NodeKind, Spanned};
 
-/// True if both trees are the same but for the places of their nodes.
+/// True if both trees are the same, except for the places of their nodes.
 pub fn are_same(a: &Expr, b: &Expr) -> bool {
     let mut both = a.nodes().zip(b.nodes());
     a.len() == b.len() && both.all(|((_, a), (_, b))| is_same_node(&a.kind, &b.kind))

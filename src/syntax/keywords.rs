@@ -1,9 +1,8 @@
-//! The names of libpcp's functions, and the meaning of the values of `type=`,
-//! `semantics=`, `units=`, `indom=` and of the arguments of `anon()` and
-//! `rescale()`.
+//! The names of libpcp's functions, and the values of `type=`, `semantics=`,
+//! `units=`, `indom=` and of the arguments of `anon()` and `rescale()`.
 //!
-//! It turns a spelling into a value of the model, or into the words with which
-//! libpcp refuses it. Callers know the places and make diagnostics.
+//! This module turns a spelling into a value of the model, or into the words
+//! with which libpcp refuses it. Callers know the places and make diagnostics.
 
 use pmderive_runtime::model::{InDom, Semantics, Units, UnitsError, ValueType};
 
@@ -57,8 +56,8 @@ pub const ANON_TYPES: [(&str, ValueType); 6] = [
     ("PM_TYPE_DOUBLE", ValueType::F64),
 ];
 
-/// Highest domain number that an instance domain may be of; 511 is kept for
-/// derived metrics.
+/// Highest domain number of an instance domain; 511 is reserved for derived
+/// metrics.
 const MAX_DOMAIN: u32 = 510;
 
 /// The type of a `type=` value.
@@ -76,7 +75,7 @@ pub fn spelling<T: PartialEq>(table: &[(&'static str, T)], wanted: T) -> Option<
     table.iter().find(|(_, value)| *value == wanted).map(|(name, _)| *name)
 }
 
-/// What types are called elsewhere, in small letters.
+/// Names of types in other languages, in small letters.
 const OTHER_TYPES: [(&str, &str); 26] = [
     ("int32_t", "32"),
     ("uint32_t", "u32"),
@@ -106,7 +105,7 @@ const OTHER_TYPES: [(&str, &str); 26] = [
     ("pm_type_double", "double"),
 ];
 
-/// What semantics are called elsewhere, in small letters.
+/// Names of semantics in other languages, in small letters.
 const OTHER_SEMANTICS: [(&str, &str); 7] = [
     ("gauge", "instant"),
     ("instantaneous", "instant"),
@@ -117,12 +116,12 @@ const OTHER_SEMANTICS: [(&str, &str); 7] = [
     ("pm_sem_discrete", "discrete"),
 ];
 
-/// The spelling of the type that a word from elsewhere means.
+/// The spelling of the type that a foreign word means.
 pub fn meant_type(text: &str) -> Option<&'static str> {
     meant(text, &OTHER_TYPES)
 }
 
-/// The spelling of the semantics that a word from elsewhere means.
+/// The spelling of the semantics that a foreign word means.
 pub fn meant_semantics(text: &str) -> Option<&'static str> {
     meant(text, &OTHER_SEMANTICS)
 }
@@ -164,7 +163,8 @@ pub fn constant_fits(number: &Number, value_type: ValueType) -> bool {
 pub fn number(text: &str) -> Number {
     let value = match text.parse::<u32>() {
         Ok(integer) => NumberValue::Integer(integer),
-        // A lone point is the one spelling that is no number to the standard library; it counts as zero.
+        // A lone point is the only spelling that the standard library does not read; it counts as
+        // zero.
         Err(_) => NumberValue::Double(text.parse().unwrap_or(0.0)),
     };
     Number { text: text.into(), value }

@@ -1,5 +1,5 @@
-//! Turns text into tokens. The meaning of a word or mark may depend on what
-//! stands around it.
+//! Turns text into tokens. The meaning of a word or mark may depend on its
+//! surroundings.
 //!
 //! A word is a function only if `(` follows it directly. A `/` begins a pattern
 //! only as the first argument of `matchinst()`. The dialect determines the
@@ -23,7 +23,7 @@ pub fn lex(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     let mut lexer =
         Lexer { language, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
-    // Most tokens and the blanks around them have more bytes than this.
+    // Most tokens, with the blanks around them, have more bytes than this.
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     while let Some(kind) = raw.next() {
         let start = raw.span().start;
@@ -87,8 +87,8 @@ fn keyword(word: &str, dialect: Dialect) -> Option<Token<'static>> {
     })
 }
 
-/// Removes each backslash and keeps the byte after it, as instance names and
-/// patterns want it, which are UTF-8.
+/// Removes each backslash and keeps the byte after it, for instance names and
+/// patterns, which are UTF-8.
 pub fn unescape(raw: &str) -> Box<str> {
     let text = stray::replaced(raw);
     if !text.contains('\\') {
@@ -105,7 +105,7 @@ pub fn unescape(raw: &str) -> Box<str> {
     plain.into()
 }
 
-/// How near the pattern of a `matchinst()` or `matchvalue()` is.
+/// The distance to the pattern of a `matchinst()` or `matchvalue()`.
 #[derive(Clone, Copy, PartialEq)]
 enum AwaitPattern {
     No,
@@ -117,11 +117,11 @@ enum AwaitPattern {
     AtPattern,
 }
 
-/// What the meaning of the next token depends on.
+/// The state that determines the meaning of the next token.
 struct Lexer {
     language: Language,
     pattern: AwaitPattern,
-    /// For each open parenthesis, whether it holds keywords.
+    /// For each open parenthesis, whether it contains keywords.
     open: Vec<Holds>,
     previous: Previous,
 }
@@ -130,7 +130,7 @@ struct Lexer {
 enum Holds {
     Expressions,
     Keywords,
-    /// Names of labels, of which none is a function or reserved.
+    /// Names of labels, which are never functions or reserved words.
     Labels,
 }
 
@@ -157,7 +157,7 @@ impl Lexer {
                 None => Token::Invalid(Invalid::UnterminatedString),
             },
             RawToken::SingleQuote => {
-                // One past a mistake, the rest of the text may be right.
+                // After a mistake, the rest of the text may be right.
                 if raw.remainder().contains('\'') {
                     quoted(raw, '\'', Escapes::None);
                 }
@@ -218,7 +218,7 @@ impl Lexer {
         Token::Name(word)
     }
 
-    /// Takes note of a token for those after it.
+    /// Updates the state after a token.
     fn follow(&mut self, token: Token<'_>) {
         self.pattern = match (self.pattern, token) {
             (_, Token::MatchInst | Token::Function(Shape::PatternFirst, _)) => {
@@ -252,8 +252,8 @@ impl Lexer {
     }
 }
 
-/// Length of the exponent behind a number, if there is one that makes it a
-/// number of double precision.
+/// Length of the exponent behind a number. `None` if the number has none that
+/// makes it double precision.
 fn exponent(raw: &logos::Lexer<'_, RawToken>) -> Option<usize> {
     let rest = raw.remainder().as_bytes();
     let sign = usize::from(matches!(rest.get(1), Some(b'+' | b'-')));
@@ -269,20 +269,20 @@ fn exponent(raw: &logos::Lexer<'_, RawToken>) -> Option<usize> {
     is_held.then_some(end)
 }
 
-/// True for digits without a value, whatever their exponent is.
+/// True for digits whose value is zero, whatever their exponent is.
 pub(super) fn is_zero(digits: &str) -> bool {
     digits.bytes().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
-/// Whether a backslash hides the end of a quoted text.
+/// True if a backslash hides the end of a quoted text.
 #[derive(Clone, Copy, PartialEq)]
 enum Escapes {
     None,
     Backslash,
 }
 
-/// The text up to `end`, which is passed too; all the rest of the input
-/// without a result if `end` is missing.
+/// The text up to `end`, which is skipped too. If `end` is missing, the rest of
+/// the input is skipped, and the result is `None`.
 fn quoted<'t>(
     raw: &mut logos::Lexer<'t, RawToken>,
     end: char,

@@ -1,8 +1,8 @@
 //! Mistakes within tokens: characters, numbers and quotes.
 //!
-//! It reports what the lexer did not understand, and replaces it by tokens that
-//! were certainly meant. It joins numbers with characters that touch them. It
-//! looks at neighbours and counts parentheses; the rest of the structure is not known.
+//! This module reports text that the lexer did not understand, and replaces it by the
+//! certainly intended tokens. It joins numbers with characters that touch them. It
+//! looks at neighbours and counts parentheses.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
@@ -18,7 +18,7 @@ use super::names::{is_metric_name, name_mistake};
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt, text_expected};
 
-/// Reports lexical mistakes and gives the tokens without them.
+/// Reports lexical mistakes, and returns the tokens without them.
 pub fn repair<'t>(
     text: &'t str,
     tokens: &[TokenAt<'t>],
@@ -62,7 +62,7 @@ pub fn repair<'t>(
         index += 1;
         let why = match at.token {
             Token::Invalid(why) if why != Invalid::Refused => why,
-            // What was refused as a whole has been reported.
+            // A text that was refused as a whole has its report.
             _ => {
                 out.push(at);
                 continue;
@@ -83,7 +83,7 @@ pub fn repair<'t>(
                 diagnostics.push(text_without_end(text, at, origin, &mut out));
                 continue;
             }
-            // The call says what stands in the place of a pattern.
+            // The call reports a text in place of a pattern.
             Invalid::SingleQuoted if at.end > at.start + 1 && begins_with_pattern(&out) => {
                 Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
             }
@@ -133,8 +133,8 @@ pub fn repair<'t>(
     out
 }
 
-/// A text without its end, which is the last token: the parentheses behind it are
-/// hardly a part of it.
+/// A text without its end, which is the last token. The parentheses behind it
+/// probably do not belong to it.
 fn text_without_end<'t>(
     text: &'t str,
     at: TokenAt<'t>,
@@ -166,7 +166,7 @@ fn text_without_end<'t>(
     }
 }
 
-/// The token that was meant in place of an invalid one.
+/// The intended token in place of an invalid one.
 fn replacement<'t>(
     text: &'t str,
     at: TokenAt<'t>,
@@ -181,7 +181,7 @@ fn replacement<'t>(
     match why {
         Invalid::HalfOperator('&') => Token::AndAnd,
         Invalid::HalfOperator(_) => Token::OrOr,
-        // Operators of other languages; what they mean does not matter any more.
+        // Operators of other languages; their meaning no longer matters.
         Invalid::Character('%' | '^') => Token::Star,
         Invalid::SingleQuoted if text_expected(before, language) => Token::Str(inside(1)),
         Invalid::SingleQuoted if !text_is_meant(before, inside(1), language) => {
@@ -194,8 +194,8 @@ fn replacement<'t>(
     }
 }
 
-/// True between tokens that end where an operand may and those that follow, if there is
-/// an open parenthesis that none of these closes.
+/// True between tokens that end like an operand and following tokens, if the latter
+/// leave a parenthesis of the former open.
 fn lacks_close(out: &[TokenAt<'_>], rest: &[TokenAt<'_>]) -> bool {
     let count =
         |tokens: &[TokenAt<'_>], token| tokens.iter().filter(|at| at.token == token).count();
@@ -206,7 +206,7 @@ fn lacks_close(out: &[TokenAt<'_>], rest: &[TokenAt<'_>]) -> bool {
         && of(Token::LeftParen) > of(Token::RightParen)
 }
 
-/// True for tokens that end where a call has its pattern.
+/// True for tokens that end where a call expects its pattern.
 fn begins_with_pattern(out: &[TokenAt<'_>]) -> bool {
     matches!(
         out,
@@ -218,7 +218,7 @@ fn begins_with_pattern(out: &[TokenAt<'_>]) -> bool {
     )
 }
 
-/// True for a text in single quotes that is hardly the name of a metric.
+/// True for a text in single quotes that is probably not the name of a metric.
 fn text_is_meant(before: Option<Token<'_>>, inside: &str, language: Language) -> bool {
     let is_compared = matches!(before, Some(Token::Equal | Token::NotEqual));
     text_expected(before, language)
@@ -259,7 +259,7 @@ fn report(
             if before.is_none_or(Token::wants_operand) {
                 return diagnostic.help("an operand is due here");
             }
-            // In C it is an operator on bits.
+            // In C, it is an operator on bits.
             diagnostic
                 .help(format!("there are no operators on bits; write `{meant}`"))
                 .guess(span, meant)
@@ -323,8 +323,8 @@ fn report(
     }
 }
 
-/// A backslash that only blanks or a carriage return keep from joining its line with the
-/// next.
+/// A backslash that would join its line with the next, but blanks or a carriage return
+/// follow it.
 fn joins_nothing(
     text: &str,
     at: TokenAt<'_>,
@@ -356,15 +356,15 @@ fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
         .help(format!("end it with `{end}`"))
 }
 
-/// What to do about a line that only later versions join with the next.
+/// Advice about a line that only later versions join with the next.
 const JOINS_LATER: &str =
     "before PCP 7 a backslash joins no lines: write one line, as `pmderive fmt --compat 6.0` does";
 
-/// What to do about `^` and `**`.
+/// Advice about `^` and `**`.
 pub(super) const NO_POWER: &str =
     "there is no power operator: multiply, or use pow(), which needs --extensions";
 
-/// What to do about a character that other languages use.
+/// Advice about a character that other languages use.
 fn advice(character: char) -> Option<&'static str> {
     Some(match character {
         '%' => "there is no operator for remainders",
@@ -391,8 +391,8 @@ fn advice(character: char) -> Option<&'static str> {
     })
 }
 
-/// Index of the last token of those that touch a number in a way no correct
-/// expression has: `1e5`, `1.5e-3`, `0x1f`, `1.2.3`, `5th`.
+/// Index of the last token that touches a number in a way no correct expression
+/// has: `1e5`, `1.5e-3`, `0x1f`, `1.2.3`, `5th`.
 fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     let is_number = |token| {
         matches!(token, Token::Integer(_) | Token::Double(_) | Token::Invalid(Invalid::TooLarge))
@@ -422,7 +422,7 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
     last
 }
 
-/// A number and the units that are stuck to it.
+/// A number, and the units that touch it.
 fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static str)> {
     let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = &spelling[..spelling.len() - word.len()];
@@ -430,8 +430,8 @@ fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static st
     Some((number, of_number(word, language.dialect)?))
 }
 
-/// A number without the letters that say its type in C and Rust, and whether it has that
-/// type: an integer has 32 bits and no sign, all others are doubles.
+/// A number without the letters for its type in C and Rust, and whether it has that type
+/// here. An integer has 32 bits and no sign; all others are doubles.
 fn without_suffix(spelling: &str) -> Option<(String, bool)> {
     const SUFFIXES: [&str; 12] =
         ["u", "l", "ul", "lu", "ll", "ull", "f", "lf", "u32", "u64", "i64", "f64"];
@@ -446,12 +446,12 @@ fn without_suffix(spelling: &str) -> Option<(String, bool)> {
     is_plain.then(number)
 }
 
-/// Digits as a double, which they are with a point.
+/// Digits with a point, as a double.
 fn as_double(digits: String) -> String {
     if digits.contains('.') { digits } else { digits + "." }
 }
 
-/// Reports a number with something stuck to it.
+/// Reports a number with text that touches it.
 fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
     let shown = if spelling.len() <= 40 { spelling } else { "this" };
     let hexadecimal = spelling.strip_prefix("0x").or_else(|| spelling.strip_prefix("0X"));

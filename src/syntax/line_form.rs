@@ -6,7 +6,7 @@ use pmderive_runtime::model::TextKind;
 
 use super::lines::Line;
 
-/// What a logical line is by itself, whatever other lines define.
+/// The form of a logical line, whatever other lines define.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineForm {
     /// Nothing, or blanks only.
@@ -24,17 +24,17 @@ pub enum LineForm {
     Text {
         /// The name, in the line's text.
         name: Range<usize>,
-        /// Which text.
+        /// The kind of text.
         kind: TextKind,
         /// Offset in the file of the text's first byte or its opening quote.
         value: usize,
-        /// True in quotes, after which only blanks follow.
+        /// True if the text is in quotes, and only blanks follow.
         is_quoted: bool,
     },
     /// Anything with a mistake.
     Mistake,
-    /// A text whose closing quote is missing, so that all lines that follow
-    /// may be meant to belong to it.
+    /// A text whose closing quote is missing. All following lines may be meant
+    /// to belong to it.
     Unterminated,
 }
 
@@ -45,6 +45,6 @@ pub struct OutlinedLine<'t> {
     pub line: Line<'t>,
     /// Its bytes in the file, line ends and the lines of a quoted text included.
     pub range: Range<usize>,
-    /// What it is.
+    /// Its form.
     pub form: LineForm,
 }

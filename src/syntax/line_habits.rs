@@ -1,7 +1,7 @@
 //! Lines of other languages in place of definitions: comments, assignments and
 //! settings of another form.
 //!
-//! It looks only at lines that were refused, and says what to write instead.
+//! This module looks only at refused lines, and says what to write instead.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use super::habits::{has_matchers, is_understood};
 use super::names::{is_space, name_mistake};
 use super::origin::{Origin, span};
 
-/// Longest line that is looked at, in bytes.
+/// Longest line to examine, in bytes.
 const MAX_LINE: usize = 400;
 
 const FORM: &str = "a definition is written `name = expression`";
 
-/// What begins a comment elsewhere, and what ends it.
+/// Marks that begin and end a comment in other languages.
 const COMMENTS: [(&str, &str); 5] =
     [("//", ""), ("--", ""), ("/*", "*/"), (";", ""), ("<!--", "-->")];
 
-/// What a line is, elsewhere.
+/// The meaning of a line in another language.
 pub(super) struct LineHabit {
     code: Code,
     place: Range<usize>,
@@ -33,7 +33,7 @@ pub(super) struct LineHabit {
 }
 
 impl LineHabit {
-    /// Puts this in the place of what was said of the line; libpcp's words stay.
+    /// Replaces the report on the line; libpcp's words stay.
     pub fn tell(self, diagnostic: &mut Diagnostic, origin: &Origin) {
         let LineHabit { code, place, message, help, edit } = self;
         let fix = edit.map(|edit| edit.placed(origin));
@@ -43,7 +43,7 @@ impl LineHabit {
     }
 }
 
-/// The habit behind a line that is no definition.
+/// The habit behind a line that is not a definition.
 pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
     if text.len() > MAX_LINE {
         return None;
@@ -68,7 +68,7 @@ struct Looked<'l> {
 }
 
 impl Looked<'_> {
-    /// The line without blanks at its ends, and where it begins.
+    /// The line without blanks at its ends, and the offset where it begins.
     fn content(&self) -> (&str, usize) {
         let start = self.text.len() - self.text.trim_start_matches(is_space).len();
         (self.text.trim_matches(is_space), start)
@@ -179,7 +179,7 @@ impl Looked<'_> {
     fn arrow(&self) -> Option<LineHabit> {
         let (name, expression) = self.content().0.split_once("<-")?;
         let message = "a definition has `=` behind its name";
-        // `x <-5` may compare.
+        // `x <-5` may be a comparison.
         let is_certain = expression.starts_with(is_space);
         self.definition(name.trim_matches(is_space), expression, message, is_certain)
     }

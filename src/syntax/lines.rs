@@ -1,8 +1,8 @@
 //! Logical lines of a definition file.
 //!
-//! From version 7 on a backslash at the very end of a line joins it with the
+//! From version 7 on, a backslash at the very end of a line joins it with the
 //! next. A [`Line`] is the joined text with an [`Origin`] that leads back to
-//! the file; [`super::config`] knows what it says.
+//! the file. [`super::config`] interprets it.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ use super::origin::{Origin, offset};
 pub struct Line<'t> {
     /// Its text, without line ends and the marks that join lines.
     pub text: Cow<'t, str>,
-    /// Bytes of it that libpcp repeats: those before a NUL.
+    /// Number of its bytes that libpcp repeats: those before a NUL.
     pub said: usize,
-    /// Where its bytes stand.
+    /// The place of its bytes.
     pub origin: Origin,
     /// Number of its first physical line, from 1.
     pub number: u32,
@@ -29,12 +29,12 @@ pub struct Line<'t> {
 pub struct Lines<'t> {
     source: SourceId,
     text: &'t str,
-    /// From where on nothing has been read.
+    /// Offset of the first unread byte.
     position: usize,
     number: u32,
     joined_by_backslash: bool,
-    /// NUL ends what stands before the `=`, and what stands behind it. A line that begins
-    /// with it is not empty, though.
+    /// True if NUL ends the text before the `=` and the text behind it. A line that
+    /// begins with NUL, however, is not empty.
     ends_at_nul: bool,
 }
 
@@ -90,7 +90,7 @@ impl<'t> Lines<'t> {
         Some(Line { text, said, origin, number })
     }
 
-    /// Goes on behind the line that holds the byte at `position` of the file.
+    /// Continues behind the line that holds the byte at `position` of the file.
     pub fn skip_line_of(&mut self, position: usize) {
         while self.position <= position && self.position < self.text.len() {
             self.physical_line();

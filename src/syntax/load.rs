@@ -15,25 +15,25 @@ use crate::escape;
 use crate::text::stray;
 use crate::text::{SourceId, SourceMap, Span};
 
-/// Largest definition file that is read, in bytes, and most bytes of all files
-/// of one list of paths.
+/// Largest size of a definition file, in bytes, and of all files of one list of
+/// paths together.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What standard input is called in diagnostics.
+/// The name of standard input in diagnostics.
 pub const STANDARD_INPUT: &str = "<standard input>";
 
 /// Reads the files of a `:`-separated list of files and directories.
 ///
-/// Directories are read with everything below them, their entries in the byte
-/// order of their names. Outside of libpcp's dialects what is hidden is passed
-/// over, and so are settings, tests and metadata (`is_passed_over`). A path of
-/// the list may lead to anything that can be read, such as a FIFO. What cannot
-/// be read is reported, and the rest still read. Bytes that are not UTF-8 are
-/// kept, each as a private character. An empty path is reported; at the end of
-/// a list, where libpcp says nothing, only as a warning.
+/// It reads directories with everything below them, their entries in the byte
+/// order of their names. Outside of libpcp's dialects it skips hidden files,
+/// settings, tests and metadata (`is_passed_over`). A path of the list may lead
+/// to anything readable, such as a FIFO. An unreadable path is reported, and the
+/// rest is still read. Bytes that are not UTF-8 become private characters. An
+/// empty path is reported; at the end of a list, where libpcp says nothing, only
+/// as a warning.
 ///
-/// To libpcp an empty list is right, and what cannot be read ends the list; what
-/// is neither file nor directory it passes over. So do its dialects.
+/// libpcp accepts an empty list. A path that it cannot read ends the list, and
+/// it skips entries that are neither file nor directory. So do its dialects.
 pub fn load_paths(
     list: &str,
     dialect: Dialect,
@@ -48,8 +48,8 @@ pub fn load_paths(
     Loader { is_fatal, reads_all: is_fatal, ..loader }.list(list)
 }
 
-/// Reads the files of a list as [`load_paths`] does, but goes on after what
-/// cannot be read in every dialect.
+/// Reads the files of a list as [`load_paths`] does, but in every dialect
+/// continues after a path that it cannot read.
 pub fn load_readable_paths(
     list: &str,
     sources: &mut SourceMap,
@@ -58,8 +58,8 @@ pub fn load_readable_paths(
     Loader { reads_all: true, ..Loader::new(sources, diagnostics) }.list(list)
 }
 
-/// Reads one definition file, or all below a directory; `-` is standard input. What cannot
-/// be read is reported.
+/// Reads one definition file, or all below a directory; `-` is standard input. Unreadable
+/// files are reported.
 pub fn load_file(
     path: &str,
     sources: &mut SourceMap,
@@ -78,7 +78,7 @@ pub fn load_file(
     loader.loaded
 }
 
-/// Reads one definition file, or all below a directory. What cannot be read is reported.
+/// Reads one definition file, or all below a directory. Unreadable files are reported.
 pub(crate) fn load_files(
     path: &Path,
     dialect: Dialect,
@@ -94,12 +94,12 @@ pub(crate) fn load_files(
 struct Loader<'l> {
     sources: &'l mut SourceMap,
     diagnostics: &'l mut Diagnostics,
-    /// True if what cannot be read ends the list.
+    /// True if an unreadable file ends the list.
     is_fatal: bool,
     /// True if all files of a directory are read, as libpcp does.
     reads_all: bool,
     loaded: Vec<SourceId>,
-    /// How many bytes may still be read.
+    /// Number of bytes that may still be read.
     room: u64,
 }
 
@@ -128,7 +128,7 @@ impl<'l> Loader<'l> {
         self.loaded
     }
 
-    /// True if all of it was read.
+    /// True if the whole path was read.
     fn path(&mut self, path: &Path) -> bool {
         let mut is_whole = true;
         let files = match path.is_dir() {
@@ -166,7 +166,7 @@ impl<'l> Loader<'l> {
     }
 
     fn add(&mut self, name: &str, bytes: &[u8]) {
-        // To libpcp a mark of the byte order is part of the first name.
+        // libpcp reads a byte order mark as part of the first name.
         let text = if self.reads_all { Ok(stray::decoded(bytes)) } else { text_of(bytes) };
         let text = match text {
             Ok(text) => text,
@@ -191,29 +191,30 @@ impl<'l> Loader<'l> {
     }
 
     fn report(&mut self, path: &Path, message: String, severity: Severity) {
-        // A text of its own, so that the report has a place to speak of.
+        // An empty text, which gives the report a place.
         let id = self.sources.add(escape::path(path), "");
         let error = Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message);
         self.diagnostics.push(Diagnostic { severity, ..error });
     }
 }
 
-/// What says of a text that it is UTF-8, before its first character.
+/// The byte order mark: it says that a text is UTF-8, before its first
+/// character.
 pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// Why something in a directory is not read.
+/// The reason why an entry of a directory is not read.
 const NO_FILE: &str = "neither a file nor a directory";
 
 /// A file or directory that cannot be read.
 pub struct Unreadable {
-    /// Which.
+    /// Its path.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// The files that a path stands for: itself, or all below a directory, in the
-/// order of loading. With `all`, nothing in a directory is passed over.
+/// order of loading. With `all`, it skips nothing in a directory.
 pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadable>> {
     match all {
         true => files_below(path, |_| true, usize::MAX).0,
@@ -221,8 +222,8 @@ pub fn definition_files(path: &Path, all: bool) -> Vec<Result<PathBuf, Unreadabl
     }
 }
 
-/// Like [`definition_files`], with a filter for the entries of directories. Links to files
-/// that are there anyway are left out; to libpcp each is a file of its own.
+/// Like [`definition_files`], with a filter for the entries of directories. It leaves out
+/// links to files that it has anyway; libpcp reads each as a file of its own.
 pub fn own_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
@@ -230,7 +231,7 @@ pub fn own_files_below(
     first_files_below(path, is_wanted, usize::MAX).0
 }
 
-/// Like [`own_files_below`], but looks at `most` entries at most. False if there are more.
+/// Like [`own_files_below`], but for at most `most` entries. False if there are more.
 pub fn first_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
@@ -249,7 +250,7 @@ fn files_below(
 ) -> (Vec<Result<PathBuf, Unreadable>>, bool) {
     let mut files = Vec::new();
     let mut left = most;
-    // Directories seen, so that a link to one above ends.
+    // Visited directories: a link to one of them ends.
     let mut seen = HashSet::new();
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
@@ -285,7 +286,7 @@ fn files_below(
     (files, true)
 }
 
-/// Leaves out links to files that are there anyway.
+/// Leaves out links to files that the list has anyway.
 fn leave_out_links(files: &mut Vec<Result<PathBuf, Unreadable>>) {
     let (links, own): (Vec<&PathBuf>, Vec<&PathBuf>) =
         files.iter().flatten().partition(|path| path.is_symlink());
@@ -302,22 +303,22 @@ fn leave_out_links(files: &mut Vec<Result<PathBuf, Unreadable>>) {
     });
 }
 
-/// True for what stands in a directory beside definitions and has none: what is
-/// hidden, as the files of git are, and files of settings, tests and metadata.
+/// True for files beside definitions that contain none: hidden ones, such as
+/// those of git, and files of settings, tests and metadata.
 pub fn is_passed_over(path: &Path) -> bool {
     let is_other = || path.extension().is_some_and(|end| end == "toml" || end == "json");
     is_hidden(path) || is_other() && !path.is_dir()
 }
 
-/// True for what a listing of its directory leaves out.
+/// True for a file that a listing of its directory leaves out.
 pub fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// The text of a definition file, without the mark of the byte order that may stand before it.
+/// The text of a definition file, without the byte order mark that may precede it.
 ///
 /// # Errors
-/// Why it is no text, in words. A few bytes that are 0 are mistakes in their lines.
+/// The reason why it is not text, in words. A few zero bytes are mistakes in their lines.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     let others = || bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
@@ -327,18 +328,19 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     Ok(stray::decoded(&bytes[mark_of(bytes).len()..]))
 }
 
-/// The mark of the byte order with which bytes begin; nothing if they do not.
+/// The byte order mark at the beginning of `bytes`. Empty if there is none.
 pub fn mark_of(bytes: &[u8]) -> &'static str {
     if bytes.starts_with(BYTE_ORDER_MARK.as_bytes()) { BYTE_ORDER_MARK } else { "" }
 }
 
-/// The bytes of a definition file, or why it cannot be read.
+/// The bytes of a definition file, or the reason why it cannot be read.
 pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
     read_bounded(file, MAX_FILE_BYTES)
 }
 
-/// All bytes of an input that has at most `limit`, or why it cannot be read.
+/// All bytes of an input of at most `limit`, or the reason why it cannot be
+/// read.
 pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     match input.take(limit + 1).read_to_end(&mut bytes) {
@@ -350,7 +352,8 @@ pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The text of an input that has at most `limit` bytes, or why there is none.
+/// The text of an input of at most `limit` bytes, or the reason why there is
+/// none.
 #[cfg(feature = "cli")]
 pub fn read_text(input: impl Read, limit: u64) -> Result<String, String> {
     let bytes = read_bounded(input, limit)?;
@@ -370,12 +373,12 @@ fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// However many files there are: what does not fit any more is reported.
+    /// Files beyond the common limit are reported, however many there are.
     #[test]
     fn files_of_a_list_have_a_size_together() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;
         for (name, bytes) in [("a", MAX_FILE_BYTES / 2), ("b", MAX_FILE_BYTES / 2), ("c", 1)] {
-            // They take no room on the disk.
+            // Sparse files need no space on the disk.
             fs::File::create(root.path().join(name))?.set_len(bytes)?;
         }
         let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
@@ -388,7 +391,7 @@ mod tests {
         Ok(())
     }
 
-    /// What is passed over does not count.
+    /// Skipped files do not count.
     #[test]
     fn a_part_of_the_files_below_is_known_as_one() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;
@@ -452,7 +455,7 @@ mod tests {
         assert_eq!(load(":".to_owned()), (vec![], 1));
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
         assert_eq!(load("/dev/null".to_owned()), (vec![String::new()], 0));
-        // Links to files of the directory are no further files.
+        // Links to files of the directory do not count as further files.
         std::os::unix::fs::symlink("b", format!("{root}/d/aa"))?;
         assert_eq!(load(format!("{root}/d")).0.len(), 4);
         fs::remove_file(format!("{root}/d/aa"))?;

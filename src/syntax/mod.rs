@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Parsing never fails: [`parse_expr`] gives a tree, with error nodes where the
-//! text is wrong, and what libpcp would say of it.
+//! text is wrong, and libpcp's message about it.
 //!
-//! A text that libpcp accepts is read as libpcp reads it. Only a text that it
-//! refuses is read again with the words of the extensions, if these are
-//! allowed, so that extensions cannot change what a text means.
+//! libpcp's reading comes first: a text that libpcp accepts means the same
+//! here. Only a text that libpcp refuses is read again with the words of the
+//! extensions, if these are allowed. So extensions cannot change what a text
+//! means.
 
 mod arguments;
 pub mod ast;
@@ -130,19 +131,19 @@ mod grammar {
 /// Longest expression that is accepted, in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 16 << 20;
 
-/// An expression as far as it was understood.
+/// An expression, as far as it was understood.
 #[derive(Clone, Debug)]
 pub struct ParsedExpr {
     /// The tree, never empty.
     pub expr: Arc<Expr>,
-    /// What libpcp says of the text, if it refuses it. Without it there is no
-    /// error node in the tree.
+    /// libpcp's error, if it refuses the text. Without an error, the tree has
+    /// no error node.
     pub error: Option<PcpError>,
 }
 
 /// Parses an expression that stands at byte `base` of a text of the source map.
 ///
-/// Answers to `pmRegisterDerived(3)`. Every mistake is reported to
+/// It corresponds to `pmRegisterDerived(3)`. Every mistake is reported to
 /// `diagnostics`; the tree has error nodes in their places.
 pub fn parse_expr(
     source: SourceId,
@@ -176,8 +177,8 @@ fn parse_at(
     parsed
 }
 
-/// The same without a trial of the edits that are offered. Of all mistakes the first
-/// [`MAX_REPORTS`] are told, whoever finds them.
+/// Parses without trying the offered edits. It reports the first [`MAX_REPORTS`]
+/// mistakes, whichever stage finds them.
 fn read_at(
     origin: &Origin,
     text: &str,
@@ -259,7 +260,7 @@ fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
     ParsedExpr { expr: Arc::new(not_understood(origin, end)), error: Some(error) }
 }
 
-/// The tree of a text of which nothing is understood.
+/// The tree of a text that is not understood at all.
 fn not_understood(origin: &Origin, end: u32) -> Expr {
     let mut expr = Expr::default();
     expr.push(NodeKind::Error, origin.span(0, end));
@@ -283,11 +284,12 @@ fn build(
     }
 }
 
-/// Recovery takes time quadratic in the number of tokens or worse, so in
-/// expressions of more tokens than this only the first syntax error is reported.
+/// Largest number of tokens for which the parser recovers from errors. Recovery
+/// needs quadratic time or worse, so larger expressions get only the first
+/// syntax error.
 const MAX_RECOVERY_TOKENS: usize = 1_000;
 
-/// Where libpcp refuses a text.
+/// The place where libpcp refuses a text.
 struct Refused<'r> {
     next: usize,
     error: &'r PcpError,
@@ -326,9 +328,9 @@ fn teach(
     expr
 }
 
-/// Reports the functions of a text that is right but for needing the
-/// extensions. False where that is not what is wrong with it; what else the
-/// extensions allow has better words of its own.
+/// Reports the functions of a text that is right except that it needs the
+/// extensions. False if that is not its mistake. Other parts of the extensions
+/// have better words of their own.
 fn needs_extensions(
     text: &str,
     origin: &Origin,
@@ -355,7 +357,8 @@ fn needs_extensions(
             );
         }
         if at.token == Token::By {
-            // The grammar of the extensions takes it: both have their parentheses.
+            // The grammar of the extensions accepts it: both have their
+            // parentheses.
             let call = index.checked_sub(1).and_then(|last| Some((delimiters.pair(last)?, last)));
             let labels = delimiters.pair(index + 1).and_then(|pair| pair.close);
             let (Some((call, last)), Some(close)) = (call, labels) else { continue };

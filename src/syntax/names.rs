@@ -1,14 +1,15 @@
-//! Names of metrics, as libpcp and pmcd take them.
+//! Names of metrics, as libpcp and pmcd accept them.
 //!
-//! Components of letters, digits and `_`, each begun by a letter, with points
-//! between them. The same rule holds for definition files and for programs.
+//! A name has components of letters, digits and `_`, with points between them.
+//! Each component begins with a letter. The same rule holds for definition
+//! files and for programs.
 
 use std::ops::Range;
 
-/// What is wrong with a name.
+/// A mistake in a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameMistake {
-    /// The wrong bytes of the name; empty for a name without any.
+    /// The wrong bytes of the name. Empty for a name without any.
     pub at: Range<usize>,
     /// The rule that they break.
     pub rule: &'static str,
@@ -47,7 +48,7 @@ pub fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }
 
-/// True for what the lexer takes for one name.
+/// True for a text that the lexer reads as one name.
 pub(super) fn is_metric_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_of_name)
 }

@@ -1,7 +1,7 @@
-//! Where the text of an expression came from.
+//! The place that the text of an expression came from.
 //!
-//! An expression may be written over several lines of a file, joined by
-//! continuation marks that are not part of it; an [`Origin`] leads from its
+//! A file may spread an expression over several lines. The continuation marks
+//! that join them are not part of it. An [`Origin`] leads from the expression's
 //! bytes back to the file's.
 
 use std::ops::Range;
@@ -18,10 +18,10 @@ pub fn offset(position: usize) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     source: SourceId,
-    /// Where the text begins.
+    /// The place where the text begins.
     start: u32,
-    /// Pieces behind the first one that stand together in the source, ascending.
-    /// Most texts have none.
+    /// The further pieces that are contiguous in the source, ascending. Most
+    /// texts have none.
     later: Vec<Piece>,
 }
 
@@ -37,7 +37,7 @@ impl Origin {
         Origin { source, start: offset, later: Vec::new() }
     }
 
-    /// Says that the logical text goes on elsewhere from `logical` on.
+    /// Continues the logical text at another place, from `logical` on.
     pub fn continue_at(&mut self, logical: u32, source: u32) {
         self.later.push(Piece { logical, source });
     }
@@ -49,7 +49,7 @@ impl Origin {
         Origin { source: self.source, start: self.offset(logical), later: later.collect() }
     }
 
-    /// True if the texts of both are joined at the same bytes, wherever they stand.
+    /// True if both texts are joined at the same bytes, wherever they stand.
     pub fn has_form_of(&self, other: &Origin) -> bool {
         let from = |origin: &Origin, piece: &Piece| piece.source.wrapping_sub(origin.start);
         let form = |origin: &Origin, piece: &Piece| (piece.logical, from(origin, piece));

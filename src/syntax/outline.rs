@@ -1,7 +1,7 @@
-//! The outline of a definition file: its logical lines, each with its place
-//! and its form.
+//! The outline of a definition file: its logical lines, each with its place and
+//! its form.
 //!
-//! It serves those who change a file's text without changing what it says.
+//! It serves callers that change a file's text without changing its meaning.
 //! [`super::config`] knows what the lines mean together.
 
 use crate::diag::Diagnostics;
@@ -18,7 +18,7 @@ pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {
     outline_with(text, language, None)
 }
 
-/// Outlines a text of which most was read before.
+/// Outlines a text that was mostly read before.
 pub fn outline_again<'t>(text: &'t str, before: &mut ParsedBefore) -> Vec<OutlinedLine<'t>> {
     outline_with(text, before.language(), Some(before))
 }

@@ -1,6 +1,6 @@
-//! Comments that tell pmderive something about the definition below them:
-//! `# pmderive: allow PMD0301` and `# pmderive: export`. Other comments may stand in
-//! between; a blank line parts a comment from what follows.
+//! Comments for pmderive about the definition below them: `# pmderive: allow
+//! PMD0301` and `# pmderive: export`. Other comments may stand in between. A blank
+//! line parts a comment from what follows.
 
 use std::ops::Range;
 
@@ -12,34 +12,34 @@ use super::line_form::LineForm;
 use super::origin::offset;
 use super::outline::outline;
 
-/// What begins such a comment, behind the `#`.
+/// The beginning of such a comment, behind the `#`.
 const MARK: &str = "pmderive:";
 
-/// What a comment asks for.
+/// The request of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Not to warn of the codes that stand behind the word.
+    /// Not to warn of the codes behind the word.
     Allow,
     /// To give the definition to the sinks of `serve`.
     Export,
-    /// Nothing that is understood.
+    /// A request that is not understood.
     Unknown,
 }
 
 /// A comment for pmderive. Ranges are bytes of the text.
 #[derive(Debug)]
 pub(crate) struct OwnComment {
-    /// What it asks for.
+    /// Its request.
     pub request: Request,
-    /// All of it, line end included.
+    /// The whole line, line end included.
     pub line: Range<usize>,
-    /// What stands behind the colon.
+    /// The text behind the colon.
     pub words: Range<usize>,
-    /// What stands below; for an export it is a definition, be it right or not.
+    /// The line below it. For an export, this is a definition, right or wrong.
     pub below: Option<Range<usize>>,
 }
 
-/// The comments of a text that are for pmderive.
+/// The comments of a text for pmderive.
 pub(crate) fn own_comments(text: &str, language: Language) -> Vec<OwnComment> {
     let mut all = Vec::new();
     // Outlining reads the whole text, and most have no such comments.
@@ -78,7 +78,8 @@ fn own_comment(text: &str, line: Range<usize>) -> Option<OwnComment> {
 }
 
 impl OwnComment {
-    /// A warning, if it does nothing: it is not understood, or marks no definition.
+    /// A warning, if the comment does nothing: it is not understood, or marks no
+    /// definition.
     pub fn warning(&self, source: SourceId) -> Option<Diagnostic> {
         let (message, help) = match self.request {
             Request::Unknown => (

@@ -1,11 +1,11 @@
-//! Finds where and with which words libpcp refuses an expression.
+//! Finds where libpcp refuses an expression, and with which words.
 //!
 //! Programs compare `pmRegisterDerived(3)`'s position and the text of
-//! `pmDerivedErrStr(3)`, which follow from the states of a table-driven parser
-//! with error productions. This module walks the tokens with a stack of what is
-//! open, in linear time, and stops at the first mistake. It builds no tree;
-//! the grammar accepts exactly what it accepts. With extensions it walks over
-//! those too; where it stops then only tells that there is a mistake.
+//! `pmDerivedErrStr(3)`. Both follow from the states of a table-driven parser
+//! with error productions. This module walks the tokens with a stack of open
+//! constructs, in linear time, and stops at the first mistake. It builds no
+//! tree. The grammar accepts exactly what this walk accepts. With extensions it
+//! walks over those too; a stop there tells only that there is a mistake.
 
 mod extensions;
 
@@ -26,7 +26,7 @@ pub struct PcpError {
     /// Byte offset into the expression: the first byte of the last token read,
     /// or the last byte if all were read; -1 for the empty text.
     pub offset: i64,
-    /// libpcp's text; there are mistakes about which it has nothing to say.
+    /// libpcp's text. For some mistakes, libpcp has none.
     pub message: Option<String>,
 }
 
@@ -39,29 +39,29 @@ impl fmt::Display for PcpError {
 
 impl std::error::Error for PcpError {}
 
-/// Most constructs that may be open at once: parentheses, calls, prefix
-/// operators, `?`. It is as many parentheses or prefix operators as libpcp's
-/// stack of 10,000 holds; of other constructs that one holds fewer.
+/// Largest number of open constructs: parentheses, calls, prefix operators,
+/// `?`. libpcp's stack of 10,000 holds that many parentheses or prefix
+/// operators, and fewer of other constructs.
 pub const MAX_NESTING: usize = 9_997;
 
-/// The first error and what kind of place it has.
+/// The first error, and the kind of its place.
 pub struct Refusal {
     /// libpcp's report.
     pub error: PcpError,
-    /// Where it is.
+    /// The kind of place.
     pub at: RefusedAt,
 }
 
 /// Kinds of places of an error.
 pub enum RefusedAt {
-    /// Something that is wrong.
+    /// A wrong token.
     Token {
         /// Index of the next token to read; the number of tokens at the end.
         next: usize,
     },
-    /// Something that is too deep inside, though it may be right.
+    /// A construct that is nested too deeply, though it may be right.
     Nesting {
-        /// Index of the token that begins the level too much.
+        /// Index of the token that begins the level beyond the limit.
         token: usize,
     },
 }
@@ -81,7 +81,7 @@ pub fn find(text: &str, tokens: &[TokenAt<'_>], language: Language) -> Result<()
     })
 }
 
-/// What is open around the place of reading.
+/// The constructs that are open at the place of reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Open {
     /// The whole expression.
@@ -90,7 +90,7 @@ enum Open {
     FirstParen,
     /// Any other parenthesis.
     Paren,
-    /// The expression within a call; what is said of any mistake in it.
+    /// The expression within a call. It has words for any mistake in it.
     Call(Call),
     /// After `?`, with whether the first branch is `novalue()`.
     Question { novalue: bool },
@@ -107,18 +107,18 @@ enum Call {
     Rescale,
     /// `matchinst(/pattern/,`
     Match,
-    /// A function that libpcp does not have, before so many commas.
+    /// A function that libpcp does not have, before this many commas.
     Values(u8),
     /// A function that libpcp does not have, before `, "interval"`.
     Interval,
-    /// One that `by` may follow.
+    /// A function that `by` may follow.
     Aggregate,
 }
 
-/// What the operand just read can be followed by.
+/// The tokens that may follow the last operand.
 #[derive(Clone, Copy, PartialEq)]
 enum Operand {
-    /// A name: a selector, and a complaint of its own about anything else.
+    /// A name: a selector may follow, and any other token has its own message.
     Name,
     /// A parenthesised expression: a selector.
     Parenthesised,
@@ -126,12 +126,12 @@ enum Operand {
     FirstNoValue,
     /// The call of an aggregate: `by`.
     Aggregate,
-    /// Anything else.
+    /// Any other operand.
     Other,
 }
 
 impl Open {
-    /// The operand that `)` completes, if it may stand here.
+    /// The operand that `)` completes, if `)` may stand here.
     fn closed(self) -> Option<Operand> {
         match self {
             Open::FirstParen | Open::Paren => Some(Operand::Parenthesised),
@@ -158,7 +158,8 @@ impl<'t> Finder<'t> {
     fn expression(&mut self) -> Found<()> {
         loop {
             if self.is_too_deep() {
-                // libpcp overflows with the next token in hand, and has no words.
+                // libpcp overflows with the next token already read, and has no
+                // words.
                 return self.fail(None);
             }
             let operand = self.operand()?;
@@ -174,7 +175,7 @@ impl<'t> Finder<'t> {
         self.open.len() > MAX_NESTING + 1
     }
 
-    /// The next token, `None` at the end. A token that is none is the error.
+    /// The next token, `None` at the end. An invalid token is the error.
     fn peek(&self) -> Found<Option<Token<'t>>> {
         match self.tokens.get(self.next) {
             Some(TokenAt { token: Token::Invalid(why), start, .. }) => Err(PcpError {
@@ -186,7 +187,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// An error at the next token, or a lexical one if it is none.
+    /// An error at the next token, or a lexical one if that token is invalid.
     fn fail<T>(&self, message: Option<String>) -> Found<T> {
         self.peek()?;
         let offset = match self.tokens.get(self.next) {
@@ -236,8 +237,8 @@ impl<'t> Finder<'t> {
         self.fail(message)
     }
 
-    /// Reads up to a complete operand; `None` where an opening token was read
-    /// and an operand is still to come.
+    /// Reads up to a complete operand. `None` after an opening token, when an
+    /// operand must still follow.
     fn operand(&mut self) -> Found<Option<Operand>> {
         let Some(token) = self.peek()? else { return self.fail_open() };
         let at_start = self.next == 0;
@@ -271,8 +272,8 @@ impl<'t> Finder<'t> {
         Ok(None)
     }
 
-    /// Reads what follows an operand; false at the end of the expression,
-    /// true where another operand is due.
+    /// Reads the tokens after an operand. False at the end of the expression,
+    /// true if another operand must follow.
     fn after_operand(&mut self, operand: &mut Operand) -> Found<bool> {
         loop {
             let token = self.peek()?;
@@ -297,10 +298,10 @@ impl<'t> Finder<'t> {
                 }
                 _ => {}
             }
-            // What is allowed here depends on the innermost construct that is
-            // open, as in libpcp's grammar: a comma means one thing in
-            // rescale() and another among values. `continue` where the token
-            // ends an operand, fall through where another operand is due.
+            // The innermost open construct decides what is allowed here, as in
+            // libpcp's grammar: a comma differs between rescale() and values.
+            // `continue` if the token ends an operand, fall through if another
+            // operand must follow.
             self.close_operators();
             let innermost = self.open.last().copied().unwrap_or(Open::Start);
             match (token, innermost) {
@@ -371,13 +372,14 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// True directly after `?`; the other branch is [`Finder::second_branch`]'s.
+    /// True directly after `?`; [`Finder::second_branch`] handles the other
+    /// branch.
     fn novalue_may_stand(&self) -> bool {
         let previous = self.tokens.get(self.next.wrapping_sub(1)).map(|at| at.token);
         previous == Some(Token::Question)
     }
 
-    /// Consumes one token or fails with these words.
+    /// Consumes one token, or fails with these words.
     fn expect(&mut self, wanted: impl Fn(Token<'t>) -> bool, otherwise: Words) -> Found<Token<'t>> {
         match self.peek()? {
             Some(token) if wanted(token) => {
@@ -394,7 +396,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// A call from its function's name on.
+    /// A call, read from its function's name on.
     fn call(&mut self, function: Token<'t>) -> Found<Option<Operand>> {
         if matches!(function, Token::NoValue | Token::MetaFunction) {
             return self.fail_open();
@@ -520,7 +522,7 @@ impl<'t> Finder<'t> {
         Ok(Operand::FirstNoValue)
     }
 
-    /// `keyword = value , ... )`; gives the type that counts.
+    /// `keyword = value , ... )`; returns the type that counts.
     fn keywords(&mut self, words: Words) -> Found<Option<pmderive_runtime::model::ValueType>> {
         let mut value_type = None;
         loop {
@@ -532,7 +534,7 @@ impl<'t> Finder<'t> {
             let is_value = |token| match token {
                 Token::Name(_) => true,
                 Token::Str(_) | Token::Integer(_) => !meta,
-                // Only instance domains are written like this, which version 6 has no keyword for.
+                // Only instance domains have this form, and version 6 has no keyword for them.
                 Token::Double(_) => !meta && is_version_7,
                 _ => false,
             };
@@ -574,17 +576,17 @@ impl<'t> Finder<'t> {
     }
 }
 
-/// What is said where a token is missing.
+/// The words for a missing token.
 #[derive(Clone, Copy)]
 enum Words {
-    /// What the innermost open construct says.
+    /// The words of the innermost open construct.
     Open,
     Text(&'static str),
-    /// That this function wants a name.
+    /// The words of this function, which needs a name.
     MetricName(&'static str),
 }
 
-/// Operators that libpcp has words for at the very start.
+/// Operators at the very start for which libpcp has words.
 fn initial_operator(token: Token<'_>) -> Option<&'static str> {
     Some(match token {
         Token::Plus => "+",
@@ -605,7 +607,7 @@ fn initial_operator(token: Token<'_>) -> Option<&'static str> {
     })
 }
 
-/// Tokens that somewhere in the language may follow a metric's name.
+/// Tokens that may follow a metric's name somewhere in the language.
 fn may_follow_name(token: Token<'_>) -> bool {
     token.is_binary_operator()
         || matches!(

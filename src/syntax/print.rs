@@ -1,22 +1,23 @@
 //! Turns a tree back into text.
 //!
 //! It puts one blank around infix operators, and prints only the parentheses
-//! without which the text would mean another tree. What is printed of a tree
-//! without error nodes parses to the same tree; units are spelled anew.
+//! that the tree needs. The text of a tree without error nodes parses to the
+//! same tree. Units are spelled anew.
 
 use std::fmt::Write;
 
 use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, PerNode, UnaryOp};
 use super::keywords::ANON_TYPES;
 
-/// The text of an expression. Error nodes print as `?`, which nothing accepts.
+/// The text of an expression. Error nodes print as `?`, which no parser
+/// accepts.
 pub fn print_expr(expr: &Expr) -> String {
     let classes = classes(expr);
     let mut out = String::new();
     if expr.is_empty() {
         return out;
     }
-    // What is still to be written, the last first.
+    // Parts still to write, the last first.
     let mut todo = vec![Part::Node(expr.root())];
     while let Some(part) = todo.pop() {
         match part {
@@ -41,14 +42,14 @@ pub fn print_expr(expr: &Expr) -> String {
 enum Part {
     Text(&'static str),
     Owned(String),
-    /// A node as it is.
+    /// A node without parentheses.
     Node(ExprId),
-    /// A node in a place that does not take every form.
+    /// A node in a place that does not accept every form.
     Operand(ExprId, Wanted),
 }
 
-/// The form that the grammar gives a node printed without parentheses: the
-/// level of its operator and, as in the grammar, what it ends with.
+/// The form of a node printed without parentheses: the level of its operator
+/// and, as in the grammar, its end.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Primary,
@@ -63,8 +64,8 @@ enum Class {
     Ternary,
 }
 
-/// What an expression ends with: an operand that nothing after it can join, or
-/// one below a prefix operator that takes what follows.
+/// The end of an expression: an operand that no later token can join, or one
+/// below a prefix operator that captures later tokens.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Closed,
@@ -72,7 +73,7 @@ enum End {
     OpenNot,
 }
 
-/// Places of operands, by the forms they take.
+/// Places of operands, by the forms that they accept.
 #[derive(Clone, Copy)]
 enum Wanted {
     /// Only a name.
@@ -141,12 +142,13 @@ impl Wanted {
 fn classes(expr: &Expr) -> PerNode<Class> {
     let mut classes = PerNode::<Class>::default();
     for (_, node) in expr.nodes() {
-        // The end of an operand that stands last, if it stands there without parentheses.
+        // The end of an operand in the last place, if it has no parentheses there.
         let end = |id: ExprId, wanted: Wanted| {
             let class = classes[id];
             if wanted.accepts(class) { class.end() } else { End::Closed }
         };
-        // A sum or relation ends openly only after `!`: a `-` at its end takes nothing that they could.
+        // A sum or relation ends openly only after `!`: a `-` at its end captures nothing that they
+        // could.
         let sum_end = |end| if end == End::OpenNot { End::OpenNot } else { End::Closed };
         let class = match &node.kind {
             NodeKind::Unary { op: UnaryOp::Not, .. } => Class::Not,
@@ -174,7 +176,7 @@ fn classes(expr: &Expr) -> PerNode<Class> {
     classes
 }
 
-/// The text of one node, where `operand` gives what stands for each operand.
+/// The text of one node. `operand` gives the text of each operand.
 pub fn print_node(expr: &Expr, id: ExprId, mut operand: impl FnMut(ExprId) -> String) -> String {
     let pieces = parts(expr, id).into_iter().map(|part| match part {
         Part::Text(text) => text.to_owned(),
@@ -275,7 +277,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
 
 /// The pieces of a call with a literal.
 fn call_parts(name: &'static str, literal: Option<&Literal>, operands: &[ExprId]) -> Vec<Part> {
-    // The literal comes first but for intervals.
+    // The literal comes first, except for intervals.
     let (first, last) = match literal {
         None => (None, None),
         Some(Literal::Rank(k)) => (Some(format!("{k}, ")), None),
@@ -297,7 +299,7 @@ fn call_parts(name: &'static str, literal: Option<&Literal>, operands: &[ExprId]
     parts
 }
 
-/// The keywords that were given, as they are written.
+/// The given keywords, in their written form.
 fn keywords(attributes: &Attributes) -> Vec<String> {
     let mut list = Vec::new();
     if let Some(value_type) = &attributes.value_type {
@@ -451,7 +453,7 @@ mod tests {
         Some(NodeKind::Call { callee: Callee::Function(function), literal, operands })
     }
 
-    /// A tree made by a machine with a stack, driven by these bytes.
+    /// A tree that a stack machine makes, driven by these bytes.
     fn tree(bytes: &[u8]) -> Expr {
         let mut expr = Expr::default();
         let span = Span::new(SourceId(0), 0, 0);
@@ -527,7 +529,7 @@ mod tests {
     }
 
     proptest! {
-        // Finds are kept as inputs of the fuzz target.
+        // Inputs that fail are kept as inputs of the fuzz target.
         #![proptest_config(ProptestConfig {
             failure_persistence: None,
             ..ProptestConfig::default()

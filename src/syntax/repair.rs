@@ -1,5 +1,5 @@
-//! A text that libpcp refuses while it is repaired: its tokens, those that the grammar
-//! gets in their place, and what is reported on the way.
+//! The repair of a refused text: its tokens, the tokens that the grammar gets in their
+//! place, and the reports on the way.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -9,20 +9,20 @@ use super::delimiters::Delimiters;
 use super::origin::Origin;
 use super::token::{Invalid, Token, TokenAt};
 
-/// Most mistakes of one expression that are reported, and after as many syntax errors the
-/// parser gives up.
+/// Largest number of reported mistakes of one expression. The parser gives up after as
+/// many syntax errors.
 pub const MAX_REPORTS: usize = 20;
 
-/// What there is in place of windows of time.
+/// Advice in place of windows of time.
 pub(crate) const WINDOWS: &str = "leave it out: `rate()` and `delta()` look back to the sample \
      before, and with --extensions `avg_over(x, \"5 min\")` and the like further";
 
-/// A mistake at tokens that cannot stand where they stand.
+/// A mistake at tokens in the wrong place.
 pub(super) fn unexpected(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, message)
 }
 
-/// The tokens of a refused text, and what is found on the way.
+/// The tokens of a refused text, and the mistakes found so far.
 pub(super) struct Repair<'r, 't> {
     pub text: &'t str,
     pub tokens: Vec<TokenAt<'t>>,
@@ -30,11 +30,11 @@ pub(super) struct Repair<'r, 't> {
     pub origin: &'r Origin,
     pub language: Language,
     diagnostics: &'r mut Diagnostics,
-    /// `?` so far whose `:` is still to come.
+    /// Number of `?` so far whose `:` must still follow.
     choices: usize,
-    /// There was a `?`.
+    /// True after a `?`.
     pub has_choice: bool,
-    /// The tokens that the grammar gets.
+    /// The tokens for the grammar.
     pub out: Vec<TokenAt<'t>>,
 }
 
@@ -62,12 +62,12 @@ impl<'r, 't> Repair<'r, 't> {
 }
 
 impl<'t> Repair<'_, 't> {
-    /// Where tokens stand.
+    /// The place of tokens.
     pub fn span(&self, first: usize, last: usize) -> Span {
         self.origin.span(self.tokens[first].start, self.tokens[last].end)
     }
 
-    /// What the tokens from `first` to `last` cover.
+    /// The text of the tokens from `first` to `last`.
     pub fn slice(&self, first: usize, last: usize) -> &'t str {
         &self.text[self.tokens[first].start as usize..self.tokens[last].end as usize]
     }
@@ -76,8 +76,8 @@ impl<'t> Repair<'_, 't> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Takes back what was reported of the tokens from `first` to `last`: they
-    /// are part of a mistake that is reported as a whole.
+    /// Removes the reports on the tokens from `first` to `last`, which are part
+    /// of a mistake that is reported as a whole.
     pub fn retract(&mut self, first: usize, last: usize) {
         let whole = self.span(first, last);
         self.diagnostics.retain(|one| {
@@ -86,18 +86,18 @@ impl<'t> Repair<'_, 't> {
         });
     }
 
-    /// Goes on with other tokens.
+    /// Continues with other tokens.
     pub fn set_tokens(&mut self, tokens: Vec<TokenAt<'t>>) {
         self.delimiters = Delimiters::new(&tokens);
         self.tokens = tokens;
     }
 
-    /// The token before, as far as it counts.
+    /// The previous token that counts.
     pub fn before(&self) -> Option<Token<'t>> {
         self.out.last().map(|at| at.token)
     }
 
-    /// True where an operand has to follow what was read so far.
+    /// True if an operand must follow the tokens so far.
     pub fn operand_is_due(&self) -> bool {
         self.out.last().is_none_or(|at| at.token.wants_operand())
     }
@@ -115,14 +115,14 @@ impl<'t> Repair<'_, 't> {
         self.out.push(TokenAt { token, start, end });
     }
 
-    /// Lets the tokens from `first` to `last` stand as one that needs no
-    /// further report, and goes on behind them.
+    /// Replaces the tokens from `first` to `last` by one that needs no further
+    /// report. Returns the index after them.
     pub fn blot_out(&mut self, first: usize, last: usize) -> usize {
         self.push(Token::Invalid(Invalid::Refused), first, last);
         last + 1
     }
 
-    /// True if the token before stands for something that was reported.
+    /// True if the previous token stands for a reported mistake.
     pub fn ends_in_error(&self) -> bool {
         matches!(self.out.last().map(|at| at.token), Some(Token::Invalid(_)))
     }
@@ -132,13 +132,13 @@ impl<'t> Repair<'_, 't> {
         self.tokens.get(index).map(|at| at.token)
     }
 
-    /// Index of the next token if nothing stands between.
+    /// Index of the next token if no blank is between.
     pub fn touching(&self, index: usize) -> Option<usize> {
         let next = self.tokens.get(index + 1)?;
         (next.start == self.tokens[index].end).then_some(index + 1)
     }
 
-    /// True between a `?` and its `:`, which is still to come.
+    /// True between a `?` and its `:`.
     pub fn is_in_choice(&self) -> bool {
         self.choices > 0
     }

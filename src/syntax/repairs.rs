@@ -1,8 +1,8 @@
 //! Recognises common mistakes in a text that libpcp refuses.
 //!
-//! It goes over the tokens, reports what is certainly wrong together with what
-//! was probably meant, and repairs or blots out those mistakes, so that the
-//! grammar finds the others without reporting the same place again. Correct
+//! It goes over the tokens and reports each certain mistake together with what
+//! was probably meant. It repairs these mistakes or blots them out. The grammar
+//! then finds the others without reporting the same place again. Correct
 //! expressions never come here.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
@@ -18,7 +18,7 @@ use super::origin::{Origin, offset};
 use super::repair::{MAX_REPORTS, Repair, WINDOWS, unexpected};
 use super::token::{Invalid, Token, TokenAt};
 
-/// Reports the mistakes in `tokens` and gives repaired ones.
+/// Reports the mistakes in `tokens`, and returns repaired ones.
 pub fn repair<'t>(
     text: &'t str,
     tokens: &[TokenAt<'t>],
@@ -50,7 +50,7 @@ pub fn repair<'t>(
 }
 
 impl<'t> Repair<'_, 't> {
-    /// Reports parentheses without partner and supplies or removes them.
+    /// Reports parentheses without a partner, and supplies or removes them.
     fn close_parentheses(&mut self) {
         let stray = std::mem::take(&mut self.delimiters.stray);
         let has_one_order = !stray.is_empty() && self.has_one_order();
@@ -98,7 +98,7 @@ impl<'t> Repair<'_, 't> {
                 && unclosed.len() == 1
             {
                 let place = self.origin.span(place, place);
-                // What computes further may belong to both sides of it.
+                // A further operator may belong to both sides of it.
                 let goes_on = self.at(first + 2).is_some_and(Token::is_binary_operator);
                 let text = ")".to_owned();
                 diagnostic = diagnostic.edit(Fix { span: place, text, is_certain: !goes_on });
@@ -129,7 +129,7 @@ impl<'t> Repair<'_, 't> {
         self.delimiters = Delimiters::new(&self.tokens);
     }
 
-    /// True where no parentheses would change in what order is computed.
+    /// True if no parentheses would change the order of computation.
     fn has_one_order(&self) -> bool {
         let orders = |at: &&TokenAt<'_>| {
             habits::binding::level(at.token).is_some()
@@ -138,8 +138,8 @@ impl<'t> Repair<'_, 't> {
         self.tokens.iter().filter(orders).count() <= 1
     }
 
-    /// Where an open parenthesis must be closed: behind the name that is the
-    /// only argument its function takes.
+    /// The place where an open parenthesis must be closed: behind the name that
+    /// is the function's only argument.
     fn forced_close(&self, open: usize) -> Option<u32> {
         let function = self.at(open.checked_sub(1)?)?;
         let takes_name = matches!(
@@ -152,7 +152,7 @@ impl<'t> Repair<'_, 't> {
         }
     }
 
-    /// Handles the token at `index` and gives the index to go on with.
+    /// Handles the token at `index`, and returns the index of the next one.
     fn token(&mut self, index: usize) -> usize {
         let at = self.tokens[index];
         match at.token {
@@ -205,7 +205,7 @@ impl<'t> Repair<'_, 't> {
         }
         if self.begins_definition(index) {
             let name = self.span(index - 1, index - 1);
-            // What stands before it may have been reported.
+            // The tokens before it may have been reported.
             if !matches!(self.at(index - 2), Some(Token::Invalid(_))) {
                 let message = "this line has two definitions";
                 self.report(
@@ -219,7 +219,7 @@ impl<'t> Repair<'_, 't> {
         }
         let message = format!("`{}` is no operator", self.slice(index, last));
         let error = unexpected(span, message);
-        // With a character before it that is refused, it would be another operator again.
+        // With a refused character before it, it would become another operator.
         let is_glued = self.text[..self.tokens[index].start as usize].ends_with(|c: char| {
             c.is_ascii_punctuation() && !matches!(c, ')' | ']' | '_' | '.' | '"' | '\'')
         });
@@ -257,8 +257,8 @@ impl<'t> Repair<'_, 't> {
         last + 1
     }
 
-    /// True for the `=` of a further definition: a name is before it, and before that is no
-    /// operator.
+    /// True for the `=` of a further definition: a name stands before it, and no operator
+    /// before that.
     fn begins_definition(&self, index: usize) -> bool {
         let Some(before) = index.checked_sub(2) else { return false };
         let is_operand = matches!(
@@ -274,8 +274,8 @@ impl<'t> Repair<'_, 't> {
         is_operand && matches!(self.tokens[index - 1].token, Token::Name(_))
     }
 
-    /// Two tokens that mean one operator: `< =` with a blank, or `<>`, `===`,
-    /// `!==`, `**` of other languages.
+    /// Two tokens for one operator: `< =` with a blank, or `<>`, `===`, `!==`,
+    /// `**` of other languages.
     fn two_operators(&mut self, index: usize) -> usize {
         let token = self.tokens[index].token;
         let whole = match (token, self.at(index + 1)) {

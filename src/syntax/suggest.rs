@@ -1,13 +1,13 @@
-//! Finds what was probably meant: the nearest of a list of known words.
+//! Finds the nearest word of a list to a misspelt one.
 //!
-//! It knows nothing of the language but the words it is given. Here are also the forms of
-//! words that several messages have.
+//! Only the caller's list tells this module the language. Here are also the forms of
+//! words that several messages share.
 
 use std::fmt::Display;
 
-/// The candidate nearest to `word`, if one is near enough to be meant: the
-/// same but for case, begun with the same three letters or more and not ended,
-/// or at most a third of its letters wrong.
+/// The candidate nearest to `word`, if it is near enough to be meant. Its case
+/// may differ, it may begin with the same three letters or more, or at most a
+/// third of its letters may be wrong.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Nothing that long is a misspelling of a word of ours.
     if word.len() > 32 {
@@ -28,16 +28,15 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .or(beginning)
 }
 
-/// Longest name of a metric that suggestions are looked for.
+/// Longest name of a metric to find suggestions for.
 const MAX_NAME: usize = 128;
-/// Most misspelt letters of a metric's name.
+/// Largest number of misspelt letters in a metric's name.
 const MAX_MISSPELT: usize = 2;
 
-/// The metric nearest to an unknown one, if one is near enough to be meant:
-/// the same but for case and for what stands between its words, or with two
-/// letters wrong at most, or one that begins and ends with the same
-/// components, or one whose name goes on where this one ends. Whatever order
-/// the candidates have, it is the same one.
+/// The metric nearest to an unknown one, if it is near enough to be meant. It
+/// may differ in case and in the marks between its words, or in at most two
+/// letters. It may begin and end with the same components, or continue where
+/// this name ends. The result does not depend on the order of the candidates.
 pub fn nearest_metric<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -58,7 +57,7 @@ pub fn nearest_metric<'c>(
         if has_same_words(candidate, name) && same.is_none_or(|one| order(candidate) < order(one)) {
             same = Some(candidate);
         }
-        // A wrong letter changes at most two of the letters that there are.
+        // A wrong letter changes at most two bits of the set of letters.
         let differs = || (letters(candidate) ^ own_letters).count_ones() as usize;
         if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differs() <= 2 * MAX_MISSPELT {
             let wrong = strsim::osa_distance(name, &candidate.to_ascii_lowercase());
@@ -84,19 +83,19 @@ pub fn nearest_metric<'c>(
 /// The metrics below a group of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// How many there are.
+    /// Number of them.
     pub count: usize,
-    /// The nearest of them, a few at most: those with the fewest
-    /// components, and of these the shortest.
+    /// The nearest of them, at most a few: those with the fewest components,
+    /// and of these the shortest.
     pub nearest: Vec<String>,
 }
 
-/// Most metrics of a group that are named.
+/// Largest number of metrics of a group to name.
 const MAX_NAMED: usize = 3;
 
 impl Group {
-    /// The metrics among `candidates` whose names go on where that of the group
-    /// ends. A point at its end makes no difference.
+    /// The metrics among `candidates` whose names continue that of the group. A
+    /// point at the group's end makes no difference.
     pub fn below<'c>(group: &str, candidates: impl IntoIterator<Item = &'c str>) -> Group {
         let group = group.strip_suffix('.').unwrap_or(group);
         let is_below = |name: &&str| {
@@ -111,8 +110,7 @@ impl Group {
     }
 }
 
-/// True for names that are the same but for case and for points, hyphens and
-/// underscores.
+/// True for names that differ only in case, points, hyphens and underscores.
 pub fn has_same_words(one: &str, other: &str) -> bool {
     fn plain(name: &str) -> impl Iterator<Item = u8> {
         let letters = name.bytes().filter(|byte| !matches!(byte, b'.' | b'-' | b'_'));
@@ -124,12 +122,13 @@ pub fn has_same_words(one: &str, other: &str) -> bool {
         && plain(one).eq(plain(other))
 }
 
-/// Which letters a text has, case aside; those beyond ASCII share their bits.
+/// The set of letters of a text, ignoring case; letters beyond ASCII share
+/// bits.
 fn letters(text: &str) -> u32 {
     text.bytes().fold(0, |letters, byte| letters | 1 << (byte & 31))
 }
 
-/// A number of things, as in `2 errors`.
+/// A count with its noun, as in `2 errors`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")

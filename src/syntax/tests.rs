@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str, language: impl Into<Language>) -> (ParsedExpr, D
     (parsed, diagnostics)
 }
 
-/// The text of a definition file with all edits that are certain.
+/// The text of a definition file with all certain edits applied.
 pub(super) fn mended(text: &str) -> Option<String> {
     let mut sources = SourceMap::default();
     let source = sources.add("x.conf", text);
@@ -94,7 +94,7 @@ fn rows(text: &'static str) -> impl Iterator<Item = Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row is a JSON object"))
 }
 
-/// What libpcp answers, in the form of the rows.
+/// libpcp's answer, in the form of the rows.
 fn answer(parsed: &ParsedExpr) -> Value {
     match &parsed.error {
         None => Value::from("ok"),
@@ -153,8 +153,8 @@ fn extended(dialect: Dialect) -> Language {
     Language { dialect, extensions: true }
 }
 
-/// Extensions change nothing about what libpcp accepts, and its words and
-/// places stay for what is refused all the same.
+/// Extensions change nothing about texts that libpcp accepts. Texts that are
+/// still refused keep libpcp's words and places.
 #[test]
 fn extensions_leave_the_language_of_libpcp_alone() {
     let mut understood = Vec::new();
@@ -280,7 +280,7 @@ fn extensions_have_mistakes() {
     }
 }
 
-/// Whoever finds them, an expression has so many reports at most.
+/// The limit of reports holds whichever stage finds the mistakes.
 #[test]
 fn reports_have_one_bound() {
     let mixed = "1a + & & b =~ 'c' {d} + ".repeat(20);

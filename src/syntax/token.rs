@@ -1,8 +1,8 @@
 //! The tokens of an expression.
 //!
-//! [`RawToken`] is what a character class can tell, by logos; [`Token`] is what
-//! the grammar reads, made by the lexer from raw tokens and their surroundings.
-//! Neither knows the grammar.
+//! [`RawToken`] is what a character class alone can tell, by logos. [`Token`]
+//! is what the grammar reads; the lexer makes it from raw tokens and their
+//! surroundings.
 
 use logos::Logos;
 
@@ -14,8 +14,8 @@ use super::ast::{Aggregate, Callee, Temporal};
 /// A token without a text.
 type Mark = Token<'static>;
 
-/// What can be told apart without looking around. White space is what
-/// `isspace(3)` knows in the C locale.
+/// Tokens that need no context. White space is that of `isspace(3)` in the C
+/// locale.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\n\r\x0B\x0C]+")]
 pub(super) enum RawToken {
@@ -33,7 +33,7 @@ pub(super) enum RawToken {
     Bracket,
     #[token("/")]
     Slash,
-    /// What is this token wherever it stands.
+    /// A mark that is the same token everywhere.
     #[token("(", |_| Token::LeftParen)]
     #[token(")", |_| Token::RightParen)]
     #[token(",", |_| Token::Comma)]
@@ -57,8 +57,8 @@ pub(super) enum RawToken {
     Mark(Mark),
 }
 
-/// What the grammar reads. Texts are slices of the input, delimiters removed,
-/// backslashes not yet.
+/// The grammar's tokens. Texts are slices of the input, without delimiters but
+/// still with backslashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'t> {
     /// `42`
@@ -135,14 +135,14 @@ pub enum Token<'t> {
     MetaFunction,
     /// `by` behind a call; libpcp does not have it.
     By,
-    /// A function that libpcp does not have, and how its arguments are written;
-    /// aggregates too, where they may be of an expression.
+    /// A function that libpcp does not have, with the form of its arguments.
+    /// Aggregates are here too, if their argument may be an expression.
     Function(Shape, Callee),
     /// `type`, `semantics`, `units`, `indom`
     Keyword(Keyword),
     /// `meta`
     MetaKeyword,
-    /// Something that is no token; the lexer or the repairs have reported it.
+    /// An invalid token; the lexer or the repairs have reported it.
     Invalid(Invalid),
 }
 
@@ -159,7 +159,7 @@ pub enum Keyword {
     Indom,
 }
 
-/// Why a token is none.
+/// The reason why a token is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// A character that begins no token.
@@ -176,11 +176,11 @@ pub enum Invalid {
     UnterminatedInstance,
     /// `/` without its end.
     UnterminatedPattern,
-    /// Tokens that were understood to be wrong as a whole.
+    /// Tokens that were refused as a whole.
     Refused,
 }
 
-/// A token and where it stands, as byte offsets into the expression.
+/// A token and its place, as byte offsets into the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenAt<'t> {
     /// The token.
@@ -192,7 +192,7 @@ pub struct TokenAt<'t> {
 }
 
 impl Invalid {
-    /// What libpcp says about it.
+    /// libpcp's message about it.
     pub const fn pcp_message(self) -> &'static str {
         match self {
             Invalid::TooLarge => "Constant value too large",
@@ -208,7 +208,7 @@ impl Invalid {
 }
 
 impl Token<'_> {
-    /// True for tokens after which an operand must come.
+    /// True for tokens that an operand must follow.
     pub fn wants_operand(self) -> bool {
         self.is_binary_operator()
             || matches!(
@@ -217,7 +217,7 @@ impl Token<'_> {
             )
     }
 
-    /// True for tokens that an operand may begin with.
+    /// True for tokens that may begin an operand.
     pub fn begins_operand(self) -> bool {
         self.is_function()
             || matches!(
@@ -231,7 +231,7 @@ impl Token<'_> {
             )
     }
 
-    /// True for tokens that a binary operator is made of.
+    /// True for tokens that are a binary operator.
     pub fn is_binary_operator(self) -> bool {
         self.binary_node().is_some()
     }
@@ -275,8 +275,8 @@ impl Token<'_> {
     }
 }
 
-/// True where a text may stand: as units, as the value of a keyword, or beside a
-/// text that it is compared with.
+/// True for places of a text: as units, as the value of a keyword, or beside
+/// another text in a comparison.
 pub(super) fn text_expected(before: Option<Token<'_>>, language: Language) -> bool {
     match before {
         Some(Token::Assign | Token::Comma) => true,

@@ -1,7 +1,8 @@
 //! Tries the edits that are offered for a refused text.
 //!
-//! What is certain must leave fewer mistakes, and what is offered must mend the one
-//! that it is offered for. This module knows edits only, not what is wrong.
+//! A certain edit must leave fewer mistakes. An offered edit must fix the mistake
+//! that it is offered for. Other modules say what is wrong; this one knows only
+//! edits.
 
 use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
@@ -10,22 +11,24 @@ use super::origin::Origin;
 use super::read_at;
 use super::repair::MAX_REPORTS;
 
-/// Longest text whose edits are tried, in bytes. In longer ones none is certain.
+/// Longest text whose edits are tried, in bytes. In longer ones, no edit is
+/// certain.
 const MAX_TRIED: usize = 2_000;
 
-/// Bytes that are read again for one text at most: edits beyond that are guesses. The
-/// first two are always tried.
+/// Largest number of bytes to read again for one text. Edits beyond that are guesses.
+/// The first two are always tried.
 const MAX_READ: usize = 4_000;
 
-/// Of the edits offered, removes those after which the same mistake is told again. Those
-/// that leave as many mistakes as before become guesses.
+/// Removes the offered edits that leave the same mistake. Edits that leave as many
+/// mistakes as before become guesses.
 pub(super) fn doubt(text: &str, origin: &Origin, language: Language, found: &mut Diagnostics) {
     let is_short = text.len() <= MAX_TRIED;
     let mut room = MAX_READ.max(2 * text.len());
     let before = found.errors();
     for one in found.since_mut(0) {
         let Some(fix) = one.fix.as_mut() else { continue };
-        // A backslash at the end joins a line with the next, which is not known here.
+        // A backslash at the end joins a line with the next one, which this trial
+        // cannot see.
         let is_whole = |edited: &String| is_short && !edited.ends_with('\\');
         let Some(edited) = edited(text, origin, fix).filter(is_whole) else {
             fix.is_certain &= is_short;
@@ -37,14 +40,14 @@ pub(super) fn doubt(text: &str, origin: &Origin, language: Language, found: &mut
         }
         room -= edited.len();
         let (_, left) = read_at(&origin.at_beginning(), &edited, language, None);
-        // Where reports are limited, their number says nothing.
+        // Where reports are limited, their number tells nothing.
         let has_fewer = left.errors() < before;
         fix.is_certain &= has_fewer || before >= MAX_REPORTS;
         let place = origin.logical(one.span.start);
         let is_same = |other: &Diagnostic| {
             (other.code, other.span.start, &other.message) == (one.code, place, &one.message)
         };
-        // Behind an edit an equal mistake may come to stand in the same place.
+        // After an edit, an equal mistake may move to the same place.
         if !has_fewer && left.iter().any(is_same) {
             one.fix = None;
         }

@@ -1,7 +1,7 @@
 //! Two definitions in one line: the edit that gives each a line of its own.
 //!
-//! [`super::habits`] and [`super::repairs`] find what stands between them. An expression
-//! alone has no lines, so only a definition file takes this edit.
+//! [`super::habits`] and [`super::repairs`] find the tokens between them. An expression
+//! alone has no lines, so only a definition file accepts this edit.
 
 use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
@@ -12,9 +12,9 @@ use super::habits::is_understood;
 use super::names::{is_of_name, name_mistake};
 use super::origin::{Origin, offset};
 
-/// Adds a fix to a diagnostic at the border of two definitions on one line: it moves the
-/// second one to a line of its own. `expression` is what follows the first `=`
-/// of the line, and `origin` is its place.
+/// Adds a fix to a diagnostic at the border of two definitions on one line. The fix
+/// moves the second one to a line of its own. `expression` is the text after the first
+/// `=` of the line, and `origin` is its place.
 pub(super) fn split(
     diagnostic: &mut Diagnostic,
     expression: &str,
@@ -32,9 +32,9 @@ pub(super) fn split(
     diagnostic.fix = Some(Fix { span: place, text: end.to_owned(), is_certain });
 }
 
-/// The place between two definitions, with the blanks there, if a whole expression stands
-/// before it and a whole definition behind it, and whether that can be no argument of a call:
-/// names of metrics have a point, and keywords of calls have none.
+/// The place between two definitions, with the blanks there: a whole expression stands before
+/// it and a whole definition behind it. The second result says whether the latter cannot be
+/// an argument of a call. Names of metrics have a point, and keywords of calls have none.
 fn between(
     mark: Span,
     expression: &str,
@@ -77,7 +77,7 @@ mod tests {
             // It may be an argument of the call before it.
             ("a = mkconst(1, type=u32), semantics=instant\n", None),
             ("a = sum(b), by=host\n", None),
-            // One of the two is no definition.
+            // One of the two is not a definition.
             ("a = b +, c = d\n", None),
             ("a = b, c = d +\n", None),
             ("a = b, c..d = e\n", None),

@@ -1,7 +1,8 @@
-//! Finds what was probably meant by units that are not understood.
+//! Finds the probable meaning of units that are not understood.
 //!
-//! It takes the text, and the place where `pmParseUnitsStr(3)` stops. It gives
-//! advice and, if there is no doubt, an edit. The model knows the units.
+//! The input is the text, and the place where `pmParseUnitsStr(3)` stops. The
+//! output is advice and, if there is no doubt, an edit. The model knows the
+//! units.
 
 use std::ops::Range;
 
@@ -13,13 +14,13 @@ use super::edit::Edit;
 use super::keywords;
 use super::suggest::nearest;
 
-/// Words as PCP prints them, which are those to suggest.
+/// PCP's own words for units, as suggestions.
 const WORDS: [&str; 15] = [
     "nanosec", "microsec", "millisec", "sec", "min", "hour", "byte", "Kbyte", "Mbyte", "Gbyte",
     "Tbyte", "Pbyte", "Ebyte", "count", "counts",
 ];
 
-/// What units are called elsewhere, in small letters.
+/// Words for units in other languages, in small letters.
 const SYNONYMS: [(&str, &str); 24] = [
     ("nsec", "nanosec"),
     ("nsecs", "nanosec"),
@@ -47,7 +48,8 @@ const SYNONYMS: [(&str, &str); 24] = [
     ("request", "count"),
 ];
 
-/// What may be meant by what means something else elsewhere, in small letters.
+/// Possible meanings of words that mean something else elsewhere, in small
+/// letters.
 const AMBIGUOUS: [(&str, &str); 6] = [
     ("b", "byte"),
     ("k", "Kbyte"),
@@ -60,20 +62,20 @@ const AMBIGUOUS: [(&str, &str); 6] = [
 /// Longest word that may be two units without a blank, in bytes.
 const MAX_GLUED: usize = 32;
 
-/// Words that say that there are no units.
+/// Words for the absence of units.
 const NOTHING: [&str; 5] = ["none", "null", "unitless", "dimensionless", "ratio"];
 
 const DIVISOR: &str = "the divisor stands behind a `/`";
 
-/// Advice about a text that is no units.
+/// Advice about a text that is not units.
 pub struct Advice {
-    /// What to do.
+    /// The advice in words.
     pub help: String,
-    /// What to write.
+    /// The replacement.
     pub edit: Option<Edit>,
 }
 
-/// What to do about units that are not understood.
+/// The advice about units that are not understood.
 pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     let range = error.range.clone();
     let word = text.get(range.clone()).unwrap_or_default();
@@ -125,7 +127,7 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         let edit = Edit::certain(range, joined(word.split('/')));
         return with("there is one `/`; all behind it belongs to the divisor", edit);
     }
-    // A known word is wrong because its side has one of its kind already.
+    // A known word is wrong because its side already has one of its kind.
     if keywords::units(word, dialect).is_ok() {
         return only(
             "each of space, time and count stands once on each side of the `/`; \
@@ -142,7 +144,7 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     }
     if let Some(split) = glued(word, dialect) {
         let help = format!("with blanks between its words: `{split}`");
-        // Without a mark between them, the second may be a divisor as well.
+        // Without a mark between them, the second may also be a divisor.
         return with(&help, Edit { at: range, text: split, is_certain: word.contains('*') });
     }
     let of = |table: &[(&str, &'static str)]| {
@@ -165,15 +167,16 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     }
 }
 
-/// The unit of bytes whose letter a word is, as in `Mi` or `k`; bytes for none.
+/// The unit of bytes with this prefix, as in `Mi` or `k`. An empty prefix gives
+/// bytes.
 fn of_size(letter: &str) -> Option<String> {
-    // As in `KiB`.
+    // Prefixes such as that of `KiB`.
     let before_i = letter.strip_suffix('i').filter(|before| !before.is_empty());
     let letter = before_i.unwrap_or(letter).to_ascii_uppercase();
     matches!(&*letter, "" | "K" | "M" | "G" | "T").then(|| format!("{letter}byte"))
 }
 
-/// As many bytes as a word has bits, as in `Mbit`, `kbits` or `Gbps`.
+/// The unit of bytes for a word about bits, as in `Mbit`, `kbits` or `Gbps`.
 fn of_bits(word: &str) -> Option<String> {
     if let Some(letter) = word.strip_suffix("bps") {
         return of_size(letter).map(|size| format!("{size} / sec"));
@@ -182,8 +185,8 @@ fn of_bits(word: &str) -> Option<String> {
     of_size(lower.strip_suffix('s').unwrap_or(&lower).strip_suffix("bit")?)
 }
 
-/// The unit that a letter and a word behind it are together, as in `M byte`, and the
-/// end of that word.
+/// The unit of a letter and the word behind it, as in `M byte`, and the end of that
+/// word.
 fn apart(text: &str, letter: &Range<usize>) -> Option<(String, usize)> {
     let rest = text.get(letter.end..)?;
     let word = rest.split_whitespace().next().filter(|word| matches!(*word, "byte" | "bytes"))?;
@@ -191,7 +194,7 @@ fn apart(text: &str, letter: &Range<usize>) -> Option<(String, usize)> {
     Some((size, letter.end + rest.find(word)? + word.len()))
 }
 
-/// Words with blanks between them; one that comes again is a power.
+/// Words with blanks between them. A repeated word becomes a power.
 fn joined<'w>(words: impl Iterator<Item = &'w str>) -> String {
     let mut all: Vec<(&str, u32)> = Vec::new();
     for word in words.filter(|word| !word.is_empty()) {
@@ -207,7 +210,7 @@ fn joined<'w>(words: impl Iterator<Item = &'w str>) -> String {
     written.collect::<Vec<String>>().join(" ")
 }
 
-/// Words that are joined by nothing, `*`, `.` or `-`, as PCP wants them.
+/// Words joined by nothing, `*`, `.` or `-`, in PCP's form.
 fn glued(word: &str, dialect: Dialect) -> Option<String> {
     let is_known = |part: &str| part.len() > 1 && keywords::units(part, dialect).is_ok();
     let parts: Vec<&str> = word.split(['*', '.', '-', '_']).collect();
@@ -303,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Nothing is tried at each letter of a long word.
+    /// A long word is not tried at each letter.
     #[test]
     fn long_words_take_no_time() {
         let long = "x".repeat(200_000);

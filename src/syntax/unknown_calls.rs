@@ -15,8 +15,8 @@ use super::lexer;
 use super::repair::Repair;
 use super::suggest::nearest;
 
-/// What functions of our own are called elsewhere; [`habits::calls`] has those
-/// whose arguments differ.
+/// Names of our functions in other languages; [`habits::calls`] has those whose
+/// arguments differ.
 const SYNONYMS: [(&str, &str); 10] = [
     ("maximum", "max"),
     ("minimum", "min"),
@@ -30,7 +30,7 @@ const SYNONYMS: [(&str, &str); 10] = [
     ("ema", "ewma"),
 ];
 
-/// What a function of our own is called that has this name elsewhere.
+/// Our function for a name that another language gives it.
 pub(super) fn synonym(name: &str) -> Option<&'static str> {
     SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, own)| *own)
 }
@@ -75,7 +75,7 @@ impl<'t> Repair<'_, 't> {
         is_product.then(|| (self.span(index, close), format!("{name} * {factor}")))
     }
 
-    /// Says what is meant by `math.sqrt(x)` or `disk.dev.read.rate()`; gives the last token.
+    /// The replacement for `math.sqrt(x)` or `disk.dev.read.rate()`; returns the last token.
     fn without_point(
         &self,
         index: usize,
@@ -97,7 +97,7 @@ impl<'t> Repair<'_, 't> {
         };
         let error = error.clone();
         let told = |error: Diagnostic| Some((error, call.close));
-        // What has a point is a metric, which would be lost.
+        // A text with a point is a metric, which would be lost.
         let has_both = !call.arguments.is_empty() && before.contains('.');
         if let Some(advice) = advice {
             let Some(text) = advice.write.filter(|_| !has_both) else {
@@ -156,7 +156,7 @@ impl<'t> Repair<'_, 't> {
         let is_same = |known: &&str| known.eq_ignore_ascii_case(name);
         let same = functions::names().find(is_same);
         let extended = functions::names().filter(|_| self.language.extensions);
-        // Functions that are at hand come before those that would need a switch.
+        // Functions that are available come before those that need a switch.
         let meant = synonym(name).or_else(|| {
             nearest(name, FUNCTION_NAMES.into_iter().chain(extended))
                 .filter(|meant| same.is_none_or(|same| same == *meant))

@@ -1,6 +1,6 @@
 //! Writes JSON: objects, lists and strings.
 //!
-//! The text is appended piece by piece to one string. What is written is not known here.
+//! Callers append piece by piece to one string.
 
 use std::fmt::{Display, Write as _};
 

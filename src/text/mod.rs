@@ -1,5 +1,5 @@
-//! Texts of definitions, places in them, bytes that are not UTF-8, text from others that a
-//! terminal must not obey, patches between texts, and JSON.
+//! Texts: those of definitions with places in them, bytes that are not UTF-8, escapes for
+//! terminals, patches between texts, and JSON.
 
 mod escaping;
 pub(crate) mod json;

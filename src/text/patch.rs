@@ -1,7 +1,7 @@
 //! Patches from one text to another, in the unified form that patch(1) reads.
 //!
-//! `similar` finds which lines differ. Lines are numbers for it, so that its search is
-//! built once, for numbers.
+//! `similar` finds the lines that differ. It gets lines as numbers, so its generic
+//! search is compiled once, for numbers.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,16 +11,17 @@ use std::time::Instant;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{DiffOp, DiffTag, group_diff_ops};
 
-/// Equal lines that are shown around lines that differ.
+/// Number of equal lines to show around lines that differ.
 const CONTEXT: usize = 3;
 
-/// A patch that makes `after` of `before`, both called `name`; empty if they are equal.
+/// A patch that turns `before` into `after`, both called `name`. Empty if they are
+/// equal.
 pub fn unified(name: &str, before: &str, after: &str) -> String {
     let texts = [before, after].map(|text| text.split_inclusive('\n').collect::<Vec<&str>>());
     let groups = group_diff_ops(operations(&texts, None), CONTEXT);
     let mut patch = String::new();
     if !groups.is_empty() {
-        // A tab ends a name that has blanks in it.
+        // A tab ends a name with blanks in it.
         let end = if name.contains(' ') { "\t" } else { "" };
         for sign in ["--- ", "+++ "] {
             write_line(&mut patch, sign, &format!("{name}{end}"));
@@ -48,8 +49,8 @@ pub fn unified(name: &str, before: &str, after: &str) -> String {
     patch
 }
 
-/// What makes the second text of the first one, in lines. From `until` on it is not made
-/// as small as it could be.
+/// The operations that turn the first text into the second, in lines. After `until`,
+/// they need not be the fewest.
 pub(crate) fn operations(texts: &[Vec<&str>; 2], until: Option<Instant>) -> Vec<DiffOp> {
     let mut known = HashMap::new();
     let [old, new] = texts.each_ref().map(|lines| -> Vec<usize> {
@@ -78,8 +79,8 @@ fn write_line(patch: &mut String, sign: &str, line: &str) {
     }
 }
 
-/// Lines as the head of a group of changes tells them: counted from one; of none, the one
-/// before.
+/// Lines as the head of a group of changes writes them, counted from one. An empty range
+/// gives the line before it.
 fn lines(range: Range<usize>) -> String {
     let mut text = String::new();
     let _ = match range.len() {

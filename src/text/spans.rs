@@ -43,11 +43,11 @@ impl Span {
 pub struct SourceMap {
     next: u32,
     texts: Layers<SourceId, SourceText>,
-    /// Texts that stand in for files, by the names of these.
+    /// Texts that replace those of files, by the files' names.
     unsaved: Arc<HashMap<Arc<str>, Arc<str>>>,
 }
 
-/// The text of identifiers without one. All of these share it.
+/// The empty text for identifiers that have none.
 static NOTHING: LazyLock<SourceText> = LazyLock::new(SourceText::default);
 
 /// One text with its name.
@@ -96,8 +96,8 @@ impl SourceText {
 }
 
 impl SourceMap {
-    /// An empty map that takes these texts in place of those of the files of the
-    /// same names: what an editor has not saved, or would be written.
+    /// An empty map in which these texts replace those of the files with the
+    /// same names: the unsaved texts of an editor, or texts to be written.
     pub fn with_unsaved(unsaved: HashMap<Arc<str>, Arc<str>>) -> SourceMap {
         SourceMap { unsaved: Arc::new(unsaved), ..SourceMap::default() }
     }
@@ -126,12 +126,13 @@ impl SourceMap {
         self.texts.insert(id, text);
     }
 
-    /// Empties a text that nobody will ask for again.
+    /// Empties a text that no caller will ask for again.
     pub fn forget(&mut self, id: SourceId) {
         self.insert(id, NOTHING.clone());
     }
 
-    /// Leaves the identifiers up to this one to texts that are kept elsewhere.
+    /// Leaves the identifiers up to this one to texts that are stored
+    /// elsewhere.
     pub(crate) fn reserve(&mut self, last: SourceId) {
         self.next = self.next.max(last.0.saturating_add(1));
     }
@@ -161,7 +162,7 @@ impl SourceMap {
         offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX))
     }
 
-    /// Where a span begins, as in `shop.conf:3:14`; nothing of one that is not in this map.
+    /// The start of a span, as in `shop.conf:3:14`. `None` for a span outside this map.
     pub fn place(&self, span: Span) -> Option<String> {
         let text = self.texts.get(&span.source)?;
         let (line, column) = self.line_column(span.source, span.start);
@@ -169,7 +170,7 @@ impl SourceMap {
     }
 
     /// Line and column of a byte offset, both from 1. The column counts
-    /// characters; those that end a line are no characters of it.
+    /// characters, but not those that end a line.
     pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {
         let source = self.get(source);
         let offset = source.text.floor_char_boundary(offset as usize);
@@ -185,7 +186,7 @@ impl SourceMap {
 mod tests {
     use super::*;
 
-    /// A carriage return before the end of a line ends it, too.
+    /// A carriage return before the end of a line belongs to that end.
     #[test]
     fn places_at_the_end_of_a_line() {
         for (text, offset, expected) in [

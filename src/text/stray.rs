@@ -55,7 +55,7 @@ pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// The bytes that [`decoded`] was given.
+/// The original bytes of a text from [`decoded`].
 pub fn encoded(text: &str) -> Cow<'_, [u8]> {
     if !text.contains(is_stray) {
         return text.as_bytes().into();

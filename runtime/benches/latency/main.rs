@@ -4,10 +4,11 @@
 //! cargo bench -p pmderive-runtime --bench latency
 //! ```
 //!
-//! Starts a pmcd with an agent inside it, whose answer is the quickest there
-//! is, and compiles a C program over the installed libpcp. The two take turns,
-//! so that the machine is equally busy for both; each prints the median of its
-//! fetches, and the table has the best of the rounds. Both add the values up.
+//! The benchmark starts a pmcd with an agent inside it, whose answer is the
+//! quickest possible, and compiles a C program over the installed libpcp. The
+//! two take turns, so the machine is equally busy for both. Each prints the
+//! median of its fetches, and the table has the best of the rounds. Both add up
+//! the values.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +26,7 @@ const FETCHES: usize = 2_000;
 /// A metric whose values come in place, and one whose values come in blocks.
 const METRICS: [&str; 2] = ["sampledso.long.million", "sampledso.ulonglong.million"];
 
-/// What one program measured: nanoseconds of a fetch, and the sum of the values.
+/// The result of one program: nanoseconds of a fetch, and the sum of the values.
 type Measured = (u64, f64);
 
 fn main() {

@@ -105,7 +105,7 @@ impl<'t> Foreign<'t> {
 /// The text, with bytes that are not UTF-8 and the characters that `is_escaped`
 /// accepts escaped.
 pub fn escaped(text: &[u8], is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Nearly all text is ASCII, of which many bytes are looked at at once.
+    // Nearly all text is ASCII, so many bytes are compared at once.
     let is_plain = |byte: &u8| byte.is_ascii() && !is_escaped(char::from(*byte));
     let are_plain = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & is_plain(byte));
     let is_plain = text.chunks(64).all(are_plain);

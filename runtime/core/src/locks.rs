@@ -1,7 +1,8 @@
 //! Locks that survive a panic.
 //!
-//! A thread that panics while it has a lock poisons it. What locks protect here
-//! is valid after each step of a change, so other threads can go on with it.
+//! A thread that panics while it holds a lock poisons it. The data that these
+//! locks protect are valid after each step of a change, so other threads can go
+//! on with them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

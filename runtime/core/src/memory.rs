@@ -66,9 +66,9 @@ use crate::source::{
 /// ```
 pub trait Feed {
     /// Fills the empty `batch` as [`FetchSource::fetch`] does. The feed updates
-    /// the instances in `metadata` to those of this fetch. Instance domains
-    /// that the list asks for and `batch` lacks afterwards are taken from
-    /// there.
+    /// the instances in `metadata` to those of this fetch. If `batch` then
+    /// lacks instance domains of the list, the source adds them from
+    /// `metadata`.
     ///
     /// # Errors
     /// The fetch as a whole failed.
@@ -209,7 +209,7 @@ impl MemoryMetadata {
         self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM)
     }
 
-    /// Help text. If only one line of text is known, it serves as the help text
+    /// Help text. If there is only one line of text, it serves as the help text
     /// too. `PM_ERR_TEXT` if there is no text.
     pub fn text(&self, of: TextSubject, kind: TextKind) -> Result<&str, PmStatus> {
         let text = self.own_text(of, kind).or_else(|| self.own_text(of, TextKind::OneLine));

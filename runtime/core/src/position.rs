@@ -1,5 +1,6 @@
-//! Positions in lists, each kind of list with a type of its own, so that a position in
-//! one is not taken for one in another; and lists that take no other positions.
+//! Positions in lists, and lists that accept only positions of their own kind. Each
+//! kind of list has its own type of position, so the compiler refuses the position of
+//! another list.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -44,7 +45,7 @@ macro_rules! positions {
                 $name(if index > u32::MAX as usize { u32::MAX } else { index as u32 })
             }
 
-            /// The one before. `None` for the first one.
+            /// The previous position. `None` for the first one.
             #[allow(dead_code)]
             $visible fn previous(self) -> Option<$name> {
                 self.0.checked_sub(1).map($name)
@@ -79,13 +80,13 @@ impl<P: Position, T> Per<P, T> {
         Per::from(vec![value; count])
     }
 
-    /// Adds a value; gives its position.
+    /// Adds a value, and returns its position.
     pub fn push(&mut self, value: T) -> P {
         self.values.push(value);
         P::at(self.values.len() - 1)
     }
 
-    /// The value at a position. `None` if there are not as many.
+    /// The value at a position. `None` beyond the end.
     pub fn get(&self, at: P) -> Option<&T> {
         self.values.get(at.index())
     }
@@ -95,12 +96,12 @@ impl<P: Position, T> Per<P, T> {
         self.values.get_mut(at.index())
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// True if there is none.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -140,7 +141,7 @@ impl<P: Position, T> Per<P, T> {
     /// The position of the value for which `order` gives `Equal`, in ascending values.
     ///
     /// # Errors
-    /// There is none; it would have to stand at this position.
+    /// There is no such value. The error is the position to insert it at.
     pub fn binary_search_by(&self, order: impl FnMut(&T) -> Ordering) -> Result<P, P> {
         self.values.binary_search_by(order).map(P::at).map_err(P::at)
     }

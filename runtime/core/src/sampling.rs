@@ -1,6 +1,6 @@
 //! Fetches from a blocking source and evaluates the result, in one call.
 //!
-//! This is the input and output that the evaluator itself does not do: asking
+//! This module does the input and output that the evaluator leaves out: it asks
 //! the source for values and for facts about instances. For sources whose calls
 //! are futures, `pmderive_client::context` does it.
 

@@ -1,5 +1,5 @@
-//! A table that finds shared values by their contents, for as long as someone
-//! uses them.
+//! A table of shared values, found by their contents. It holds a value as long
+//! as another owner uses it.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -9,8 +9,8 @@ use crate::locks::lock;
 
 use rustc_hash::FxHasher;
 
-/// Shared values by a hash of their contents, for as long as someone uses them.
-/// The caller tells apart values with the same hash.
+/// Shared values by a hash of their contents, as long as another owner uses
+/// them. The caller tells apart values with the same hash.
 #[derive(Debug)]
 pub struct WeakTable<T> {
     by_hash: HashMap<u64, Vec<Weak<T>>>,
@@ -34,8 +34,8 @@ impl<T> WeakTable<T> {
         known.find(|one| is_meant(one))
     }
 
-    /// The value that `is_meant` accepts. If there is none, adds the one that
-    /// `make` gives.
+    /// The value that `is_meant` accepts. If there is none, adds the value from
+    /// `make`.
     pub fn find_or_insert(
         &mut self,
         hash: u64,

@@ -14,7 +14,7 @@ use pmderive_core::model::{
 };
 use pmderive_core::result::{BlockValue, ResultWriter};
 
-/// Most bytes that a value of text or opaque bytes may have. A block's length
+/// Largest number of bytes of a value of text or opaque bytes. A block's length
 /// has 24 bits and includes the block's header and a terminating NUL.
 const MAX_VALUE_BYTES: usize = 0xff_ffff - 5;
 
@@ -62,9 +62,9 @@ pub trait Agent: Send {
     /// agent: an agent's metrics do not change while it is in use.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// Begins a fetch, or a question about current instances: what the agent
-    /// read earlier is now out of date. All answers until the next call must
-    /// describe the same moment, so that the metrics of a fetch belong
+    /// Begins a fetch, or a question about current instances. Earlier readings
+    /// of the agent are now out of date. All answers until the next call must
+    /// describe the same moment, because the metrics of a fetch belong
     /// together.
     fn begin_fetch(&mut self) {}
 
@@ -163,7 +163,7 @@ pub enum AgentValue<'a> {
 }
 
 impl AgentValue<'_> {
-    /// The type that a metric must have to take this value.
+    /// The type of the metrics that accept this value.
     pub fn value_type(&self) -> ValueType {
         match self {
             AgentValue::I32(_) => ValueType::I32,
@@ -216,8 +216,9 @@ impl<'w, 'p> Values<'w, 'p> {
         &self.desc
     }
 
-    /// The instances that the caller wants (`pmAddProfile(3)`). Values of other
-    /// instances are dropped, so an agent need not compute expensive ones.
+    /// The instances that the caller requests (`pmAddProfile(3)`). Values of
+    /// other instances are dropped, so an agent need not compute expensive
+    /// ones.
     pub fn profile(&self) -> &'w InstanceProfile {
         self.profile
     }

@@ -63,7 +63,7 @@ impl fmt::Debug for LocalContext {
 
 struct Attached {
     agent: Box<dyn Agent>,
-    /// Number of the fetch that the agent was last told to begin.
+    /// Number of the last fetch that the agent began.
     begun: u64,
 }
 
@@ -261,7 +261,7 @@ impl Attached {
 
 /// Answers to single questions.
 impl LocalContext {
-    /// The empty name is no metric's, and not asked for as a node.
+    /// No metric has the empty name, and it is not a node here.
     fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
         if name.is_empty() { Err(PmStatus::NAME) } else { self.names.pmid_of(name) }
     }

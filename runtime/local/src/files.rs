@@ -1,8 +1,8 @@
 //! Access to the files below /proc and /sys, or below a recorded tree.
 //!
-//! One buffer serves all files. This module also numbers the fetches, so that
-//! each reader can tell whether its data is of the current fetch. It knows
-//! nothing of the meaning of the files.
+//! One buffer serves all files. This module also numbers the fetches, which
+//! tells each reader whether its data is of the current fetch. The readers
+//! interpret the files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,8 +10,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most bytes that are read of a file. The longest real files, /proc/cpuinfo
-/// and /proc/stat of machines with thousands of processors, stay below it.
+/// Largest number of bytes to read of a file. The longest real files,
+/// /proc/cpuinfo and /proc/stat of machines with thousands of processors, stay
+/// below it.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The root of the tree, and the buffer that its files are read into.

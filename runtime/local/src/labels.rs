@@ -1,9 +1,9 @@
-//! Labels of this host and process: those that a pmcd here would give.
+//! Labels of this host and process: those that a pmcd on this host would give.
 //!
 //! Input: the names of the host, `/etc/machine-id`, and the files in which a
 //! site adds labels of its own. Output: one label set of the context's level
 //! (`pmGetContextLabels(3)`), and a warning for each file that is left out.
-//! This module knows nothing of the labels that agents give to their metrics.
+//! Agents give the labels of their metrics.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use pmderive_system::pcp_conf::PcpConf;
 /// The flag that marks a label as one of the context's level.
 const CONTEXT: LabelFlags = LabelFlags(1);
 
-/// Most bytes of a label file or of `labels.conf`.
+/// Largest size of a label file or of `labels.conf`, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
 /// The places that the host's labels come from.
@@ -27,7 +27,7 @@ pub(super) struct HostLabels {
     settings: PathBuf,
 }
 
-/// What the kernel reports about host and process.
+/// The kernel's facts about host and process.
 struct Facts {
     host: String,
     domain: String,

@@ -1,5 +1,5 @@
 //! An agent for tests, which no product has: a part of pmdasample(1)'s metrics,
-//! with every type. All values are known beforehand.
+//! with every type. All values are known in advance.
 //!
 //! Values change with each fetch, not with the clock: each fetch counts as one
 //! second later than the fetch before.

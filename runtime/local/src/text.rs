@@ -1,6 +1,6 @@
 //! Words, numbers and names in the kernel's text files, as bytes.
 //!
-//! Only names that carry octal escapes cause an allocation.
+//! Only names with octal escapes cause an allocation.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub(super) fn number<T: FromStr>(word: &[u8]) -> Option<T> {
 }
 
 /// The numbers of a line's words. A number is `None` where the word is missing
-/// or is no number.
+/// or is not a number.
 pub(super) fn numbers<'a, const N: usize>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> [Option<u64>; N] {

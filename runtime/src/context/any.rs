@@ -1,4 +1,4 @@
-//! An open source of any kind, for callers that need not know which.
+//! An open source of any kind, for callers that treat all kinds alike.
 
 #[cfg(feature = "archive")]
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Adds entries to a group. Everything is looked up and checked here, in the
-//! order of pmExtendFetchGroup_item(3) and its kin.
+//! Adds entries to a group: looks up and checks everything, in the order of
+//! pmExtendFetchGroup_item(3) and its kin.
 
 use pmderive_core::model::{
     EVENT_FLAGS, EVENT_MISSED, InstId, MetricDesc, PmStatus, Semantics, Units, ValueType,
@@ -15,8 +15,8 @@ fn refused(metric: &str, problem: impl Into<String>, status: PmStatus) -> Extend
     ExtendError::Refused { metric: metric.into(), problem: problem.into(), status }
 }
 
-/// The recipe that turns the values of a metric into those that the target type
-/// or the specification wants.
+/// The recipe from a metric's values to those of the target type and the
+/// specification.
 fn recipe<T: Target>(spec: &ItemSpec, desc: &MetricDesc) -> Result<Recipe, ExtendError> {
     let wanted = T::VALUE_TYPE.or(spec.value_type).unwrap_or(desc.value_type);
     let recipe = Recipe::new(desc, spec.scale.as_deref(), wanted);
@@ -30,7 +30,7 @@ impl<S: FetchSource> FetchGroup<S> {
     ///
     /// # Errors
     /// The source failed, it does not have the metric or the instance, or the
-    /// value cannot be converted as wanted.
+    /// value cannot be converted.
     pub fn item<T: Target>(&mut self, spec: impl Into<ItemSpec>) -> Result<Item<T>, ExtendError> {
         let spec = &spec.into();
         let desc = self.metric(&spec.metric)?;
@@ -127,8 +127,8 @@ impl<S: FetchSource> FetchGroup<S> {
         desc.map_err(|status| refused(name, "the metric has no descriptor", status))
     }
 
-    /// The descriptor of a field. The fields that libpcp itself adds to a
-    /// record are known even if the source lacks their names.
+    /// The descriptor of a field. Fields that libpcp itself adds to a record
+    /// have one even if the source lacks their names.
     fn field(&mut self, name: &str) -> Result<MetricDesc, ExtendError> {
         let pmid = match name {
             "event.flags" => EVENT_FLAGS,
@@ -171,8 +171,7 @@ impl<S: FetchSource> FetchGroup<S> {
         })
     }
 
-    /// Position of a metric among those that are fetched; adds the metric if it
-    /// is new.
+    /// Position of a metric among the fetched ones; adds a new metric.
     fn position(&mut self, desc: &MetricDesc) -> usize {
         self.is_prepared = false;
         let known = self.metrics.iter().position(|pmid| *pmid == desc.pmid);

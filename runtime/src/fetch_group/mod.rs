@@ -1,5 +1,5 @@
-//! Fetch groups: a program names the values that it wants, with their units and
-//! types, and reads them after each fetch (`pmFetchGroup(3)`).
+//! Fetch groups: a program names values, with units and types, and reads them
+//! after each fetch (`pmFetchGroup(3)`).
 //!
 //! ```text
 //!   ItemSpec ──extend──► slots (one per entry, with a recipe)
@@ -9,7 +9,8 @@
 //!                        get, instances, events: values by handle
 //! ```
 //!
-//! The source may be any. If it has derived metrics, so has the group.
+//! Any source can be behind a group. If the source has derived metrics, so has
+//! the group.
 
 mod extend;
 mod read;

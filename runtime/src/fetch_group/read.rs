@@ -93,7 +93,7 @@ pub struct InstanceRow<'g, T: Target> {
 
 impl<'g, T: Target> InstanceRows<'g, T> {
     /// Status of the metric. [`PmStatus::TOOBIG`]: there are more instances
-    /// than wanted. Otherwise as for [`FetchGroup::get`]; then there are no
+    /// than the limit. Otherwise as for [`FetchGroup::get`]; then there are no
     /// rows, except those of a discrete metric that stayed.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
@@ -139,8 +139,8 @@ pub struct EventRow<'g, T: Target> {
 
 impl<'g, T: Target> EventRows<'g, T> {
     /// Status of the metric. [`PmStatus::TOOBIG`]: there are more values than
-    /// wanted. Otherwise as for [`FetchGroup::get`], or a fault in the records.
-    /// It is no error if there are no records.
+    /// the limit. Otherwise as for [`FetchGroup::get`], or a fault in the
+    /// records. A metric without records is not an error.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
     }

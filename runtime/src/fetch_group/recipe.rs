@@ -1,4 +1,4 @@
-//! Turns the source's values into the wanted values: rates, scales, types. Each
+//! Turns the source's values into those of an entry: rates, scales, types. Each
 //! entry of a group has one [`Recipe`], built once.
 
 use pmderive_core::model::{
@@ -22,8 +22,8 @@ pub(super) struct Recipe {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<'r> {
     pub(super) value: RawValueRef<'r>,
-    /// The value before and the seconds since then, or why there is no value
-    /// before.
+    /// The previous value and the seconds since then, or the reason why there
+    /// is none.
     pub(super) previous: Result<(RawValueRef<'r>, f64), PmStatus>,
 }
 
@@ -59,8 +59,7 @@ impl Recipe {
         if !differs(units) {
             return Ok(recipe(false, Some((Conversion::between(own, units), multiplier))));
         }
-        // Without "per time", the wanted units must have the metric's
-        // dimensions.
+        // Without "per time", the units must have the metric's dimensions.
         let quantity = Units { dim_time: units.dim_time.saturating_add(1), ..units };
         let per_second = seconds(units.scale_time);
         match per_second {
@@ -143,7 +142,7 @@ impl Recipe {
         }
     }
 
-    /// A computed number as a value of the wanted type. An integer loses its
+    /// A computed number as a value of the entry's type. An integer loses its
     /// fraction.
     fn narrowed(&self, value: f64) -> Result<Value, PmStatus> {
         let (low, high) = match self.wanted {
@@ -187,7 +186,7 @@ fn seconds(scale_time: u8) -> Option<impl Fn(f64) -> f64> {
     const SCALES: [(f64, f64); 6] =
         [(1.0, 1e9), (1.0, 1e6), (1.0, 1e3), (1.0, 1.0), (60.0, 1.0), (3600.0, 1.0)];
     let (factor, divisor) = *SCALES.get(usize::from(scale_time))?;
-    // The division stands where libpcp divides, so that the last digit agrees.
+    // The division is where libpcp divides, because the last digit must agree.
     Some(move |value: f64| value * factor / divisor)
 }
 

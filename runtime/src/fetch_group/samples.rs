@@ -24,8 +24,8 @@ impl Fetched {
         self.batch.timestamp()
     }
 
-    /// Finds the place of each value set in the batch. `metrics` are those that
-    /// were fetched.
+    /// Finds the place of each value set in the batch. `metrics` are the
+    /// fetched ones.
     pub(super) fn index(&mut self, metrics: &[Pmid]) {
         self.places.clear();
         let sets = self.batch.placed_sets().zip(metrics);
@@ -34,7 +34,7 @@ impl Fetched {
     }
 
     /// The values of the metric at a position. `None` if the source did not
-    /// deliver them, or the metric was not among those that were fetched.
+    /// deliver them, or the metric was not fetched.
     pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
         let place = (*self.places.get(position)?)?;
         Some(MetricResult { set: self.batch.set_at(place)? })

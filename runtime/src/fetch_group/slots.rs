@@ -1,5 +1,5 @@
-//! The entries of a group: what each reads from a result, and what it keeps
-//! until the next.
+//! The entries of a group: what each reads from a result, and the value that it
+//! keeps until the next.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Held {
 /// One value of a metric.
 #[derive(Debug)]
 pub(super) struct ItemSlot {
-    /// Position of the metric among those that are fetched.
+    /// Position of the metric among the fetched ones.
     pub(super) metric: usize,
     pub(super) instance: Option<InstId>,
     pub(super) recipe: Recipe,
@@ -104,7 +104,7 @@ pub(super) struct InstancesSlot {
     pub(super) rows: Vec<(InstId, Held)>,
     pub(super) status: Result<(), PmStatus>,
     pub(super) names: Option<Arc<InstanceDomain>>,
-    /// The instances that names were last asked for.
+    /// The instances of the last question for names.
     pub(super) named: Vec<InstId>,
     /// Instances in ascending order, with the positions of their values.
     order: Vec<(InstId, usize)>,
@@ -173,7 +173,7 @@ impl InstancesSlot {
         }
     }
 
-    /// True when there are instances whose names may still be asked for.
+    /// True if there are instances whose names are still unknown.
     pub(super) fn has_new_instances(&self) -> bool {
         let instances = self.rows.iter().map(|(instance, _)| instance);
         self.indom.is_some() && !instances.eq(&self.named)

@@ -1,9 +1,9 @@
-//! What a caller wants of a metric, and why it cannot have it.
+//! A caller's request for a metric's values, and the reasons to refuse it.
 
 use pmderive_core::model::{PmStatus, ValueType};
 use pmderive_core::source::SourceError;
 
-/// The value that a caller wants of a metric in a fetch group. A name alone is one, as
+/// A request for a metric's value in a fetch group. A name alone is one, as
 /// [`ItemSpec::of`] makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemSpec {
@@ -62,7 +62,7 @@ impl From<&str> for ItemSpec {
     }
 }
 
-/// Why a metric cannot be a part of a fetch group.
+/// The reason why a metric cannot be a part of a fetch group.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtendError {
@@ -75,7 +75,7 @@ pub enum ExtendError {
     Refused {
         /// Name of the metric.
         metric: Box<str>,
-        /// What is wrong.
+        /// The fault.
         problem: String,
         /// The status that pmExtendFetchGroup_item(3) and its kin return.
         status: PmStatus,

@@ -14,7 +14,7 @@ pub trait Target: sealed::Sealed {
     /// The result of a read: a number, or a reference to a value in the group.
     type Read<'g>: Copy + fmt::Debug + PartialEq;
 
-    /// The type that values are converted to. `None`: the metric's own type.
+    /// The type to convert values to. `None`: the metric's own type.
     const VALUE_TYPE: Option<ValueType>;
 
     /// The value in this type. `None` for a value of another type.

@@ -40,7 +40,7 @@ pub enum NameSpaceError {
         /// The problem there, in the words of libpcp.
         problem: String,
         /// The second problem that libpcp reports for the same place because it
-        /// goes on reading. It shows only blanks of the text by then.
+        /// continues to read. By then it shows only blanks of the text.
         next: Option<&'static str>,
     },
     /// A fault that is in no single line.

@@ -28,10 +28,10 @@ use preprocess::Line;
 /// Options for reading a name space file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Whether the file goes through the preprocessor: true for
-    /// `pmLoadASCIINameSpace(3)`, false for `pmLoadNameSpace(3)`.
+    /// True if the file goes through the preprocessor, as in
+    /// `pmLoadASCIINameSpace(3)`; false as in `pmLoadNameSpace(3)`.
     pub preprocess: bool,
-    /// Whether a metric may have several names.
+    /// True if a metric may have several names.
     pub duplicates: bool,
 }
 
@@ -47,11 +47,11 @@ const MAX_FILE_BYTES: u64 = 1 << 24;
 impl LocalNameSpace {
     /// Reads a file (`pmLoadASCIINameSpace(3)`, `pmLoadNameSpace(3)`). `None`
     /// stands for the file of this machine: `PMNS_DEFAULT`, else `root` in
-    /// PCP's folder of name spaces. Included files are looked up as pmcpp(1)
-    /// does it: by their names, beside the file, and in that folder.
+    /// PCP's folder of name spaces. Included files are found as in pmcpp(1): by
+    /// their names, beside the file, and in that folder.
     ///
     /// # Errors
-    /// The file cannot be read, or is no name space.
+    /// The file cannot be read, or is not a name space.
     pub fn load(
         file: Option<&Path>,
         options: &LoadOptions,
@@ -78,7 +78,7 @@ impl LocalNameSpace {
     /// Reads a text without includes. `file` is its name in messages.
     ///
     /// # Errors
-    /// The text is no name space.
+    /// The text is not a name space.
     pub fn parse(
         text: &str,
         file: &str,

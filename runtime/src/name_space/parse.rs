@@ -1,8 +1,7 @@
 //! Name spaces as text, see PMNS(5): groups `PATH { NAME [PMID] ... }`, one of
-//! which is called `root`.
+//! them called `root`.
 //!
-//! It returns the groups as they are written. Connecting them is the tree's
-//! task.
+//! It returns the groups as they are written. The tree connects them.
 
 use std::rc::Rc;
 

@@ -1,8 +1,8 @@
 //! The preprocessor of name spaces, see pmcpp(1): comments, `#include`,
 //! `#define`, `#undef`, `#ifdef`, `#ifndef`, `#else` and `#endif`.
 //!
-//! It returns lines with their places and knows nothing of their meaning.
-//! Commands of a shell (`#shell`) are refused.
+//! It returns lines with their places, and `parse` interprets them. It refuses
+//! commands of a shell (`#shell`).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ pub(super) struct Line {
     pub text: String,
 }
 
-/// Most levels of includes, without the first file.
+/// Largest depth of includes, without the first file.
 const MAX_DEPTH: usize = 5;
 
-/// Most bytes of all lines and all included files together. The whole name
-/// space of a host has 60,000.
+/// Largest number of bytes of all lines and all included files together. The
+/// whole name space of a host has 60,000.
 const MAX_BYTES: usize = 1 << 24;
 
 const TOO_LARGE: &str = "The name space is too large";
@@ -214,7 +214,7 @@ impl Preprocessor<'_> {
 const CONTROLS: &[&str] =
     &["include", "define", "undef", "ifdef", "ifndef", "else", "endif", "shell"];
 
-/// Takes the name in `"name"` or `<name>`.
+/// Reads the name in `"name"` or `<name>`.
 fn included(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let (close, rest) = match text.chars().next() {
@@ -244,7 +244,7 @@ fn macro_name(text: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// Takes one word or any text in quotes. An empty value is allowed.
+/// Reads one word or any text in quotes. An empty value is allowed.
 fn macro_value(text: &str) -> Result<&str, &'static str> {
     let text = text.trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| Some((text.strip_prefix(quote)?, quote)));

@@ -64,7 +64,7 @@ impl<S: MetadataSource> WithNameSpace<S> {
         WithNameSpace { names: None, source, has_subtrees: true }
     }
 
-    /// Takes no names from the source: subtrees that agents fill (`d:*:*`) have only
+    /// Leaves out the source's names: subtrees that agents fill (`d:*:*`) have only
     /// their tops, as in libpcp 6.0 over archives.
     #[must_use]
     pub fn without_subtrees(self) -> WithNameSpace<S> {
@@ -155,8 +155,8 @@ impl LocalNameSpace {
         }
     }
 
-    /// What stands for the source's answer to a question about names if it is not
-    /// asked. As in libpcp, a name below the top of a subtree is looked up as the top.
+    /// Answers a question about names without the source. As in libpcp, a name below
+    /// the top of a subtree is looked up as the top.
     fn without_source(&self, question: Question<'_>) -> Answer {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) => match self.find(name) {

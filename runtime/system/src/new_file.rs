@@ -6,9 +6,9 @@
 //! nothing of it remains however the process ends. Where the file system cannot
 //! do that, the file has a temporary name, which is removed when the file is
 //! dropped. A killed process leaves the temporary name behind. Therefore the
-//! file is locked while it is open, and whoever creates the next file with the
-//! same affixes removes those that nobody has locked. This module does not know
-//! the contents.
+//! file is locked while it is open. The next process that creates a file with
+//! the same affixes removes the unlocked ones. This module does not know the
+//! contents.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions, TryLockError};
@@ -79,7 +79,7 @@ impl NewFile {
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if a file has that name, and every
-    /// error of the system. The unchanged file is given back with the error.
+    /// error of the system. The error returns the unchanged file.
     pub fn name(mut self, path: &Path) -> Result<File, (NewFile, io::Error)> {
         match self.temporary.take() {
             None => match link(&self.file, path) {
@@ -110,8 +110,8 @@ impl NewFile {
                     linked => return linked.map(|()| self.file),
                 }
                 // Only a file with a name can replace another. Where locks do
-                // not work, nobody removes abandoned files either, so a failed
-                // lock does no harm.
+                // not work, no process removes abandoned files either, so a
+                // failed lock does no harm.
                 let _ = self.file.try_lock();
                 let (beginning, end) = &self.affixes;
                 let link = |path: &Path| link(&self.file, path);
@@ -130,12 +130,12 @@ fn builder<'a>((beginning, end): (&'a OsStr, &'a OsStr)) -> tempfile::Builder<'a
     builder
 }
 
-/// Locks a file that was just created. False if another process took it for
+/// Locks a file that was just created. False if another process saw it as
 /// abandoned before it was locked.
 fn is_kept(made: &NamedTempFile) -> io::Result<bool> {
     match made.as_file().try_lock() {
         Err(TryLockError::WouldBlock) => Ok(false),
-        // Where nothing can be locked, nobody removes anything.
+        // Where locks do not work, no process removes anything.
         Err(TryLockError::Error(_)) => Ok(true),
         Ok(()) => Ok(made.as_file().metadata()?.nlink() > 0),
     }
@@ -150,7 +150,7 @@ fn remove_abandoned(folder: &Path, affixes: (&OsStr, &OsStr)) {
     }
 }
 
-/// Whether [`builder`] gives names like this one.
+/// True if [`builder`] gives names like this one.
 fn is_temporary(name: &OsStr, (beginning, end): (&OsStr, &OsStr)) -> bool {
     let between = name.as_bytes().strip_prefix(beginning.as_bytes());
     let between = between.and_then(|rest| rest.strip_suffix(end.as_bytes()));
@@ -269,7 +269,8 @@ mod tests {
         remove_abandoned(folder.path(), affixes);
         assert_eq!(names(folder.path()).len(), 1);
 
-        // Between creation and locking it may be taken for abandoned.
+        // Between creation and locking, another process may see it as
+        // abandoned.
         let made = builder(affixes).tempfile_in(folder.path()).expect("a file");
         let other = File::open(made.path()).expect("a file");
         other.lock().expect("a lock");

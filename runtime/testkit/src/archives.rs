@@ -1,4 +1,4 @@
-//! Archives that tests write.
+//! Archives that tests write, with their metrics and values.
 
 use pmderive_archive::archive::Version;
 use pmderive_archive::archive_writer::WriterOptions;

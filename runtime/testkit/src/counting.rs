@@ -1,7 +1,8 @@
-//! Counts what each thread allocates: how often, and how many bytes it has.
+//! Counts the allocations of each thread: how many, and how many bytes it
+//! holds.
 //!
-//! A program that is to be counted has `#[global_allocator] static ALLOCATOR:
-//! Counting = Counting;`.
+//! A program to be counted has `#[global_allocator] static ALLOCATOR: Counting
+//! = Counting;`.
 #![allow(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -22,7 +23,7 @@ fn count_allocation() {
 }
 
 fn count_bytes(bytes: usize, sign: isize) {
-    // No allocation is larger than what the type holds.
+    // An allocation is never larger than the type's maximum.
     let now = NOW.get() + sign * bytes.cast_signed();
     NOW.set(now);
     MOST.set(MOST.get().max(now));
@@ -53,20 +54,20 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread allocated during some work.
+/// Number of allocations of this thread during some work.
 pub fn allocations(work: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     work();
     ALLOCATIONS.get() - before
 }
 
-/// How often this thread has allocated so far.
+/// Number of allocations of this thread so far.
 pub fn allocations_so_far() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// Bytes that this thread has allocated and nobody has freed; memory that one
-/// thread allocates and another one frees falsifies it.
+/// Bytes that this thread has allocated and no thread has freed. Memory that
+/// one thread allocates and another one frees falsifies the number.
 pub fn held_bytes() -> isize {
     NOW.get()
 }

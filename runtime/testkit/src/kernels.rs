@@ -1,5 +1,5 @@
-//! Kernels as text, read back, and lanes as text: what `Display` of a
-//! [`KernelIr`] writes is what [`kernel`] reads.
+//! Kernels and lanes as text, read back: [`kernel`] reads what `Display` of a
+//! [`KernelIr`] writes.
 
 use pmderive_core::kernel::{
     Access, BinaryOp, Body, Inst, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,
@@ -71,7 +71,7 @@ fn inst(text: &str) -> Inst {
 /// Reads a kernel.
 ///
 /// # Panics
-/// The text is none.
+/// If the text is not a kernel.
 pub fn kernel(text: &str) -> KernelIr {
     let mut lines = text.lines();
     let head = lines.next().expect("a head");
@@ -112,7 +112,7 @@ pub fn kernel(text: &str) -> KernelIr {
 /// Bits of a lane that is written as a number of its type.
 ///
 /// # Panics
-/// The text is none.
+/// If the text is not such a number.
 pub fn lane(scalar: Scalar, text: &str) -> u64 {
     let integer = || text.parse::<i128>().unwrap_or_else(|_| panic!("no whole number: {text}"));
     let float = || text.parse::<f64>().unwrap_or_else(|_| panic!("no number: {text}"));

@@ -1,4 +1,4 @@
-//! What tests, benchmarks and fuzzers need beside the product; never published.
+//! Tools for tests, benchmarks and fuzzers; never published.
 #![deny(unsafe_code)]
 
 pub mod archives;

@@ -1,4 +1,4 @@
-//! Choices that depend on what they are about only, not on those made before.
+//! Choices that depend only on their subject, not on earlier choices.
 
 /// A number that follows from some numbers, and looks like chance.
 pub fn mix(parts: &[u64]) -> u64 {

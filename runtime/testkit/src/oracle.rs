@@ -1,5 +1,5 @@
-//! The libpcp of this machine as a program that answers what a test asks it:
-//! compiles a test's C file and talks with it. What is said is the test's.
+//! The libpcp of this machine, as a program that answers a test's questions.
+//! Compiles a test's C file and talks with it; the test defines the protocol.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,10 +12,10 @@ pub struct Oracle {
 
 impl Oracle {
     /// Compiles the C file at an absolute path and links it with libpcp and
-    /// what else is given. `None` without PCP, with a word on standard error.
+    /// `libraries`. `None` without PCP, with a message on standard error.
     ///
     /// # Panics
-    /// PCP is missing although `CI` is set, or the compiler fails.
+    /// If PCP is missing although `CI` is set, or if the compiler fails.
     pub fn compile(source: &str, libraries: &[&str]) -> Option<Oracle> {
         if !Path::new("/usr/include/pcp/pmapi.h").exists() {
             let obstacle = "PCP's headers are not installed (tests/real-pcp install)";
@@ -35,7 +35,7 @@ impl Oracle {
         Some(Oracle { folder })
     }
 
-    /// A run of the program, which knows none of this machine's derived metrics.
+    /// A run of the program, without the derived metrics of this machine.
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.folder.path().join("oracle"));
         command.env("PCP_DERIVED_CONFIG", "");
@@ -43,10 +43,10 @@ impl Oracle {
     }
 }
 
-/// Writes all input to a run of the program; gives all that it prints.
+/// Writes all input to a run of the program, and returns all its output.
 ///
 /// # Panics
-/// It does not read its input or fails.
+/// If it does not read its input or fails.
 pub fn answer(mut command: Command, input: String) -> String {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the oracle");

@@ -1,4 +1,4 @@
-//! What `pminfo -l` and `pminfo -lmtT` print of metrics, out of a source of ours.
+//! Metrics of a source as `pminfo -l` and `pminfo -lmtT` print them.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,21 +10,21 @@ use pmderive_core::model::{
 };
 use pmderive_core::source::{Freshness, MetadataSource};
 
-/// What to print of labels instead of what the source says now.
+/// Deviations of pminfo's labels from the source's current ones.
 pub struct Quirks {
-    /// Labels of the source where it has none: pminfo makes them up.
+    /// Labels of a source without any: pminfo makes them up.
     context: LabelSet,
     /// True where labels of a cluster are only found for its item 0, as in
     /// archives of PCP 6.0.
     clusters_of_item_0: bool,
-    /// What was found before: pminfo asks once, whatever the time is since.
+    /// Earlier answers: pminfo asks once, whatever the time is later.
     known: HashMap<LabelLevel, Vec<LabelSet>>,
-    /// The same for the instances of the domain that was asked for last.
+    /// The instances of the last domain, which pminfo also asks for once.
     domain: Option<(InDom, Arc<InstanceDomain>)>,
 }
 
 impl Quirks {
-    /// Nothing is known yet; `context` is a text of labels.
+    /// No earlier answers; `context` is a text of labels.
     pub fn new(context: &str, clusters_of_item_0: bool) -> Quirks {
         let context = LabelSet::parse(context, LabelFlags(1)).expect("labels");
         Quirks { context, clusters_of_item_0, known: HashMap::new(), domain: None }
@@ -57,7 +57,7 @@ impl Quirks {
     }
 }
 
-/// What `pminfo -lmtT` prints of a metric.
+/// The output of `pminfo -lmtT` for a metric.
 pub fn described(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirks) -> String {
     let desc = desc(source, name);
     let subject = TextSubject::Metric(desc.pmid);
@@ -74,7 +74,7 @@ pub fn described(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirk
     format!("\n{name} PMID: {} {one_line}\n{common}{help}\n{instances}", desc.pmid)
 }
 
-/// What `pminfo -l` prints of a metric.
+/// The output of `pminfo -l` for a metric.
 pub fn labelled(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirks) -> String {
     let desc = desc(source, name);
     let (common, instances) = labels(source, &desc, quirks);

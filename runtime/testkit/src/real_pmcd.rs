@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 pub struct RealPmcd {
     /// Its process.
     pub pid: u32,
-    /// Where it listens, on loopback.
+    /// Its port on loopback.
     pub port: u16,
     /// Its socket in the file system.
     pub socket: PathBuf,
@@ -17,7 +17,7 @@ pub struct RealPmcd {
     settings: Settings,
 }
 
-/// What a pmcd is started with besides.
+/// Further settings of a pmcd.
 #[derive(Clone, Default)]
 pub struct Settings {
     /// Options of its command line.
@@ -26,8 +26,8 @@ pub struct Settings {
     pub environment: Vec<(String, String)>,
 }
 
-/// A port that nobody listens on, below those that the system gives to
-/// outgoing connections, so that none of these takes it meanwhile.
+/// A free port below the range of outgoing connections, which therefore do not
+/// occupy it meanwhile.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let process = u16::try_from(std::process::id() % 1000).expect("below 1000");
@@ -39,11 +39,11 @@ fn free_port() -> u16 {
     }
 }
 
-/// Starts something on a free port, and on another one if meanwhile somebody
-/// else was faster.
+/// Starts a server on a free port, and on another one if a process has taken
+/// that port meanwhile.
 ///
 /// # Panics
-/// It does not start on any.
+/// If it does not start on any port.
 pub(crate) fn on_a_free_port(mut start: impl FnMut(u16) -> Result<(), String>) {
     let mut said = String::new();
     for _ in 0..3 {
@@ -66,7 +66,8 @@ fn script() -> Command {
     script_named("real-pcp")
 }
 
-/// True if a pmcd can be started here; if not, a word on standard error says why.
+/// True if a pmcd can be started here; if not, a message on standard error says
+/// why.
 fn can_start() -> bool {
     let installed = Path::new("/usr/lib/pcp/bin/pmcd").exists();
     let root = std::fs::metadata("/proc/self").is_ok_and(|owner| owner.uid() == 0);
@@ -79,7 +80,7 @@ fn can_start() -> bool {
     false
 }
 
-/// Says why a test does not run; where all tests have to run, that is a failure.
+/// Reports why a test does not run. Where all tests have to run, it fails.
 pub fn not_run(obstacle: &str) {
     assert!(std::env::var("CI").is_err(), "{obstacle}");
     eprintln!("NOT RUN: {obstacle}");
@@ -95,7 +96,7 @@ pub fn open_folder() -> tempfile::TempDir {
 
 /// A running pmproxy.
 pub struct RealPmproxy {
-    /// Where it listens, on loopback.
+    /// Its port on loopback.
     pub port: u16,
     folder: tempfile::TempDir,
 }
@@ -144,10 +145,10 @@ impl Drop for RealPmproxy {
 
 impl RealPmcd {
     /// Starts a pmcd on a free port. `None` without PCP or without the rights
-    /// to start it, with a word on standard error.
+    /// to start it, with a message on standard error.
     ///
     /// # Panics
-    /// pmcd does not start, or cannot be started although `CI` is set.
+    /// If pmcd does not start, or cannot be started although `CI` is set.
     pub fn start() -> Option<RealPmcd> {
         RealPmcd::start_with(Settings::default())
     }
@@ -169,7 +170,7 @@ impl RealPmcd {
         Some(pmcd)
     }
 
-    /// What it has written to its log.
+    /// The contents of its log.
     pub fn log(&self) -> String {
         let path = self.folder.path().join(format!("real-pcp.{}/pmcd.log", self.port));
         std::fs::read_to_string(path).expect("a log")
@@ -213,7 +214,7 @@ impl RealPmcd {
         assert!(killed.expect("kill").success());
     }
 
-    /// What one of PCP's tools prints about this pmcd, in the C locale.
+    /// The output of one of PCP's tools about this pmcd, in the C locale.
     pub fn tool(&self, name: &str, arguments: &[&str]) -> String {
         let output = Command::new(name)
             .args(["-h", &format!("unix:{}", self.socket.display())])

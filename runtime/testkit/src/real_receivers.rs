@@ -10,17 +10,18 @@ use crate::real_pmcd::{not_run, on_a_free_port, open_folder, script_named};
 
 /// A receiver that runs.
 pub struct Receiver {
-    /// Where it listens, on loopback.
+    /// Its port on loopback.
     pub port: u16,
     folder: tempfile::TempDir,
 }
 
 impl Receiver {
-    /// Starts a Prometheus that takes remote write and scrapes these URLs each
-    /// second. `None` where it is not installed, with a word on standard error.
+    /// Starts a Prometheus that accepts remote write and scrapes these URLs
+    /// each second. `None` where it is not installed, with a message on
+    /// standard error.
     ///
     /// # Panics
-    /// It does not start, or is not installed although `CI` is set.
+    /// If it does not start, or is not installed although `CI` is set.
     pub fn prometheus(scraped: &[String]) -> Option<Receiver> {
         let mut options = vec!["prometheus".to_owned()];
         options.extend_from_slice(scraped);
@@ -50,10 +51,10 @@ impl Receiver {
         Some(receiver)
     }
 
-    /// What it answers a GET.
+    /// Its answer to a GET.
     ///
     /// # Panics
-    /// It does not.
+    /// If it does not answer.
     pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("a request");
@@ -78,12 +79,12 @@ impl Drop for Receiver {
     }
 }
 
-/// What `promtool check metrics` finds in a text: its exit status (0 all well, 1
-/// it cannot be read, 3 it is against a habit) and its words. `None` where it is
-/// not installed, with a word on standard error.
+/// The result of `promtool check metrics` for a text: its exit status (0 all
+/// well, 1 it cannot be read, 3 it breaks a convention) and its output. `None`
+/// where it is not installed, with a message on standard error.
 ///
 /// # Panics
-/// It cannot be run, or is not installed although `CI` is set.
+/// If it cannot be run, or is not installed although `CI` is set.
 pub fn promtool_check_metrics(text: &str) -> Option<(i32, String)> {
     if !is_installed("promtool") {
         return None;

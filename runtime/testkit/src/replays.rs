@@ -1,5 +1,5 @@
-//! Replays what a fuzz target starts from and what once broke it: every file of
-//! `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`.
+//! Replays the inputs of a fuzz target, starting points and former failures:
+//! every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`.
 //!
 //! `FUZZ` of the test is the folder `fuzz`.
 
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Runs a target's function on all its inputs.
 ///
 /// # Panics
-/// The function does, or there are no inputs.
+/// If the function does, or there are no inputs.
 pub fn replay(fuzz: &str, target: &str, run: fn(&[u8])) {
     let mut count = 0;
     for kind in ["seeds", "regressions"] {

@@ -1,5 +1,5 @@
-//! A fleet behind sockets: that each host is what its plan says, value by
-//! value, and that the ill ones are ill in the right way.
+//! A fleet behind sockets: each host follows its plan, value by value, and the
+//! ill ones are ill in the right way.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn open(fleet: &FakeFleet, host: u32) -> Result<HostContext, SourceError> {
     HostContext::open_with(&spec(fleet, host), ConnectOptions::default())
 }
 
-/// What a fetch of all metrics has to give.
+/// The right values of a fetch of all metrics.
 fn expected(plan: &Plan, host: u32, metric: &BaseMetric, at: Stamp) -> Vec<(InstId, Value)> {
     let value = |id| (id, plan.value(host, metric.number, id, at));
     match metric.desc.indom {
@@ -77,7 +77,7 @@ fn ill_hosts_are_ill_in_their_way() {
         let options = ConnectOptions { request_timeout: limit, ..ConnectOptions::default() };
         HostContext::open_with(&spec(&fleet, first(fate)), options)
     };
-    // What is waited for in vain need not be waited for long.
+    // These failures need only a short time-out.
     let refused = open(Fate::Refuses, 100).expect_err("no connection").to_string();
     assert!(refused.contains("refused"), "{refused}");
     let silent = open(Fate::IsSilent, 100).expect_err("no greeting");
@@ -107,7 +107,7 @@ fn connections_are_cut_all_at_once_and_come_back() {
     }
 }
 
-/// Beside the hosts there is nobody at the port.
+/// The port has no host at other addresses.
 #[test]
 fn addresses_without_a_host_are_closed() {
     let fleet = FakeFleet::start(Plan { hosts: 3, ..Plan::default() }, 0).expect("a port");

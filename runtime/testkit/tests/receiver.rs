@@ -1,5 +1,5 @@
-//! The receiver, from outside: what it takes, what it complains about, and that
-//! it answers as its script says.
+//! The receiver from outside: what it accepts, what it complains about, and its
+//! scripted answers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -143,7 +143,7 @@ fn what_is_wrong_is_complained_about() {
         assert_eq!(complaints.len(), count);
         assert!(complaints[count - 1].contains(complaint), "{complaints:?}");
     }
-    // What is in order beside what is not is taken.
+    // A correct series is accepted beside a wrong one.
     let both = encoded(&[series("a", &[(1, 1.0)]), series("b", &[(1, 1.0)])]);
     assert_eq!(receiver.answer(request(both)), Some((400, None)));
     assert!(receiver.stored().contains_key(&series("b", &[]).labels));

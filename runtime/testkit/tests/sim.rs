@@ -1,5 +1,5 @@
-//! Simulated fleets: that a seed gives the same run again, that all values are
-//! those of the model whatever happens, and that everything does happen.
+//! Simulated fleets: a seed gives the same run again, all values are those of
+//! the model whatever happens, and every kind of event happens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn small(hosts: u32) -> Plan {
     Plan { hosts, classes: 3, singles: 10, domains: 2, instances: 0..=9, ..churn }
 }
 
-/// What a client saw of a host.
+/// A client's view of a host.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     right: usize,
@@ -191,7 +191,7 @@ fn nothing_goes_wrong_in_a_calm_fleet() {
     assert_eq!(answers.count(), 600);
 }
 
-/// Connects, fetches, and tells how that went and how long it took.
+/// Connects and fetches; returns the outcome with the time that it needed.
 async fn one_fetch(fleet: &Fleet) -> Result<Duration, (String, Duration)> {
     let begin = fleet.elapsed();
     let attempt = async {
@@ -222,12 +222,12 @@ fn each_trouble_is_seen_as_what_it_is() {
         let (error, after) = trouble(Happening::Kill).await.expect_err("refused");
         assert!(error.contains("refused") && after <= soon, "{error} {after:?}");
         assert!(trouble(Happening::Start { class: 0 }).await.is_ok());
-        // There is a connection, and no greeting.
+        // The connection succeeds, but no greeting comes.
         let (_, after) = trouble(Happening::Stop).await.expect_err("late");
         assert!((TIMEOUT..TIMEOUT + soon).contains(&after), "{after:?}");
         assert!(fleet.log().to_string().ends_with("takes a connection\n"));
         assert!(trouble(Happening::GoOn).await.is_ok());
-        // There is none.
+        // There is no connection.
         let (_, after) = trouble(Happening::Leave).await.expect_err("late");
         assert_eq!(after, TIMEOUT);
         assert!(fleet.log().to_string().ends_with("is given up by a client\n"));
@@ -249,7 +249,8 @@ fn each_trouble_is_seen_as_what_it_is() {
     });
 }
 
-/// Who waits when pmcd goes on, or the host returns, is served.
+/// A client that waits until pmcd resumes, or until the host returns, is
+/// served.
 #[test]
 fn what_waits_goes_on() {
     for (begin, end) in [(Happening::Stop, Happening::GoOn), (Happening::Leave, Happening::Return)]
@@ -293,7 +294,7 @@ fn clocks_jump_and_values_do_not() {
     });
 }
 
-/// A name that is no host's, and a thread without a fleet.
+/// A name without a host, and a thread without a fleet.
 #[test]
 fn elsewhere_is_nobody() {
     simulate(async || {

@@ -1,4 +1,4 @@
-//! Damaged archives: what opening and reading them gives.
+//! Damaged archives: the results of opening and reading them.
 
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp, ValueType};
@@ -7,13 +7,13 @@ use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 
 use crate::suite::{all_installed, installed, own};
 
-/// What becomes of one damaged archive.
+/// The result of reading one damaged archive.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// Opening fails with this status.
     Refused(i32),
-    /// Records that can be read before the first error or the end, the
-    /// status met there, and the time of the end or a status.
+    /// Number of readable records before the first error or the end, the status
+    /// there, and the time of the end or a status.
     Read { records: usize, status: i32, end: Result<Timestamp, i32> },
 }
 
@@ -33,8 +33,8 @@ const fn part(records: usize, end: Result<Timestamp, i32>) -> Outcome {
     Read { records, status: -12373, end }
 }
 
-/// What libpcp makes of the damaged archives of its test suite, and where
-/// this reader knows better, what that is.
+/// libpcp's results for the damaged archives of its test suite. Where this
+/// reader knows better, its own results.
 const DAMAGED: &[(&str, Outcome)] = &[
     ("541380", LABEL),
     ("ace", LABEL),

@@ -37,7 +37,7 @@ fn archives() -> Vec<PathBuf> {
     paths
 }
 
-/// What one of PCP's tools prints, whose lines need not be UTF-8.
+/// The output of one of PCP's tools. Its lines need not be UTF-8.
 fn tool(name: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(name);
     // Only the metrics of the archive itself.
@@ -57,8 +57,8 @@ fn as_argument(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// Puts the origin where pminfo has it, at the first record of the metric.
-/// What pminfo says when there is none.
+/// Sets the origin to pminfo's, the first record of the metric. The error is
+/// pminfo's message when there is none.
 fn position(context: &mut ArchiveContext, name: &str) -> Result<(), String> {
     context.set_position(Timestamp::new(0, 0)).expect("a position");
     let pmid = context.lookup_names(&[name]).expect("an answer")[0].expect(name);
@@ -70,7 +70,7 @@ fn position(context: &mut ArchiveContext, name: &str) -> Result<(), String> {
 #[test]
 fn labels_texts_and_instances_are_those_that_pminfo_prints() {
     for path in archives() {
-        // Which ones cannot be opened is another test's matter.
+        // Another test covers archives that cannot be opened.
         let Ok(mut context) = ArchiveContext::open(&path) else { continue };
         let names = context.traverse("").expect("names");
         let mut arguments = vec!["-a", as_argument(&path), "-lmtT"];

@@ -1,4 +1,5 @@
-//! Positioning, gaps, volumes, compression and archives that are being written.
+//! Positioning, gaps, volumes, compression and archives that are still being
+//! written.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use pmderive_runtime::source::{
 
 use crate::suite::{everything, installed, own};
 
-/// A fetch that takes every record.
+/// A fetch that accepts every record.
 fn any_record() -> FetchList {
     FetchList::new(Vec::new(), Vec::new())
 }
@@ -35,7 +36,7 @@ fn open(path: &Path) -> ArchiveContext {
     ArchiveContext::open(path).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Copies files of an archive; `rename` gives the new name of each, or none
+/// Copies files of an archive. `rename` gives the new name of each, or `None`
 /// to leave it out.
 fn copy(path: &Path, directory: &Path, rename: impl Fn(&str) -> Option<String>) {
     let base = path.file_name().and_then(|name| name.to_str()).expect("a plain name");
@@ -55,7 +56,7 @@ fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-/// Name, version, start, metrics, records that are no marks, gaps, end.
+/// Name, version, start, metrics, records without marks, gaps, end.
 type Facts = (&'static str, Version, i64, usize, usize, usize, (i64, i64));
 
 const OWN: &[Facts] = &[
@@ -161,7 +162,7 @@ fn marks_are_skipped_and_reported_as_gaps() {
     let mut context = open(&own("own-dyn"));
     let gaps: Vec<_> = stamps(&mut context).into_iter().filter(|(_, gap)| *gap).collect();
     assert_eq!(gaps.len(), 2);
-    // A gap that lies before the position is none.
+    // A gap before the position does not count.
     context.set_position(gaps[1].0).expect("the volume is there");
     assert_eq!(stamps(&mut context)[0], (gaps[1].0, false));
 }
@@ -290,15 +291,15 @@ fn a_volume_that_is_cut_is_left_for_the_next_one() {
     }
     let failed = outcomes.iter().position(Result::is_err).expect("the first volume is cut");
     assert_eq!(outcomes[failed], Err(PmStatus::LOGREC));
-    // The record behind the damage says that something is missing, and nothing else is.
+    // Only the record behind the damage reports that something is missing.
     let gap = FetchEvents { gap: true, ..FetchEvents::default() };
     assert_eq!(outcomes[failed + 1], Ok(gap));
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
     assert!(context.fetch(&list, &mut batch).expect_err("the end").is_end_of_archive());
 }
 
-/// A batch that is used again knows records that differ only in numbers; a new one
-/// knows none.
+/// A reused batch recognises records that differ only in numbers; a new one does
+/// not.
 #[test]
 fn known_records_are_read_like_unknown_ones() {
     let mut known = 0;
@@ -410,7 +411,7 @@ fn an_archive_that_is_being_written_is_followed() {
     let (volume, metadata) = (read("0"), read("meta"));
     let all = stamps(&mut open(&source));
 
-    // Where records begin.
+    // Offsets of the records.
     let boundaries = |bytes: &[u8]| {
         let mut at = 808;
         let mut list = vec![at];
@@ -435,7 +436,7 @@ fn an_archive_that_is_being_written_is_followed() {
     write("0", &volume[..records[4]]);
     assert_eq!(stamps(&mut context).len(), 1);
 
-    // Fewer bytes than a length are no record yet.
+    // Fewer bytes than a length are not a record yet.
     let (list, mut batch) = (any_record(), ResultBatch::default());
     write("0", &volume[..records[4] + 3]);
     assert!(context.fetch(&list, &mut batch).expect_err("no record").is_end_of_archive());

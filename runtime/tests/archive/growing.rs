@@ -1,5 +1,5 @@
-//! Archives that grow while they are read: finished ones, written anew write
-//! by write, in the order of pmlogger and in worse ones.
+//! Archives that grow while they are read: finished archives, rewritten step by
+//! step, in the order of pmlogger and in worse ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -20,7 +20,7 @@ use pmderive_testkit::archives;
 use crate::choices::Choices;
 use crate::suite::{everything, own};
 
-/// In which order a writer writes.
+/// The order in which a writer writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     /// Metadata, then the record that needs it, then the index.
@@ -71,8 +71,8 @@ fn metrics(record: &[u8], is_v3: bool) -> Vec<u32> {
     metrics
 }
 
-/// What a writer of an archive appends, one after the other. Metrics are
-/// described when they occur first, and there are two volumes.
+/// The writes of an archive's writer, in order. Metrics are described when they
+/// occur first, and there are two volumes.
 fn appends(path: &Path, order: Order) -> Vec<Append> {
     let read = |suffix: &str| std::fs::read(path.with_extension(suffix)).expect("it is there");
     let (metadata, volume, index) = (read("meta"), read("0"), read("index"));
@@ -174,7 +174,7 @@ impl Writer {
 
 type Values = Vec<(i32, Option<String>, String)>;
 
-/// One fetch: its time, whether a gap came before, and all values.
+/// One fetch: its time, a preceding gap, and all values.
 #[derive(Debug, PartialEq)]
 struct Sample {
     time: Timestamp,
@@ -188,7 +188,7 @@ fn samples(context: &mut ArchiveContext) -> Vec<Sample> {
     std::iter::from_fn(|| sample(context, &list)).collect()
 }
 
-/// True for what is said of a record or label whose file ends within it.
+/// True for a message about a record or label whose file ends within it.
 fn is_incomplete(message: &str) -> bool {
     ["the file ends before its end", "the file is shorter"].iter().any(|end| message.contains(end))
 }

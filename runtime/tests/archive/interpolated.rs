@@ -1,5 +1,5 @@
 //! Interpolation and the directions of reading: recorded answers of libpcp
-//! 6.0.3 and 7.2.1, and what holds for every archive.
+//! 6.0.3 and 7.2.1, and properties of every archive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn timestamp(text: &str) -> Timestamp {
     Timestamp::new(sec.parse().expect("seconds"), nsec.parse().expect("nanoseconds"))
 }
 
-/// One value as the recorded answers write it; numbers by what they mean.
+/// Compares a value with its recorded form; numbers by their meaning.
 fn same(value: &Value, text: &str) -> bool {
     match value {
         Value::I32(v) => text.parse() == Ok(*v),
@@ -86,7 +86,7 @@ fn recorded_answers_of_both_versions() {
             let names = one["metrics"].as_array().expect("a list");
             let mut names: Vec<&str> =
                 names.iter().map(|name| name.as_str().expect("text")).collect();
-            // Some were asked for in vain.
+            // The archive does not have some of them.
             let pmids = context.lookup_names(&names).expect("the metadata is there");
             let mut known = pmids.iter().map(Result::is_ok);
             names.retain(|_| known.next() == Some(true));
@@ -118,7 +118,7 @@ fn recorded_answers_of_both_versions() {
                         let instance: i32 = instance.parse().expect("an instance");
                         let text = text.as_str().expect("text");
                         let value = got.get(&instance);
-                        // One of the answers is escaped by pmval's rules.
+                        // One of the answers has pmval's escapes.
                         let is_same = value.is_some_and(|value| same(value, text));
                         assert!(is_same, "{place} {name}: {value:?}, not {text}");
                         compared += 1;
@@ -198,7 +198,7 @@ fn at_the_time_of_a_record_its_values_are_delivered() {
             for set in &record.sets {
                 let found = interpolated.sets.iter().find(|other| other.pmid == set.pmid);
                 let found = found.expect("all metrics were asked for");
-                // What follows a mark may be held back from counters.
+                // Values after a mark may be held back from counters.
                 let Ok(found) = &found.outcome else { continue };
                 if found.is_empty() {
                     continue;
@@ -264,8 +264,8 @@ fn results_do_not_depend_on_those_before() {
     }
 }
 
-/// A sample after each record or two, so that all lanes of a metric move at once. A
-/// context that has seen nothing before moves each by itself.
+/// Samples after each record or two: all lanes of a metric then move at once. A
+/// fresh context moves each by itself.
 #[test]
 fn crossing_records_gives_what_single_fetches_give() {
     for path in archives() {
@@ -301,7 +301,7 @@ fn crossing_records_gives_what_single_fetches_give() {
     }
 }
 
-/// All metrics whose values are numbers.
+/// All metrics with numeric values.
 fn numbers(context: &mut ArchiveContext) -> FetchList {
     use ValueType::{F32, F64, I32, I64, U32, U64};
     let list = everything(context);

@@ -14,7 +14,7 @@ use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode, Sou
 
 use crate::oracle::{Oracle, answer};
 
-/// How a case fetches.
+/// The way in which a case fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Forward,
@@ -36,7 +36,7 @@ pub struct Case {
     pub start: Timestamp,
     pub count: usize,
     pub pmids: Vec<Pmid>,
-    /// Instances that the profile admits; all if there are none here.
+    /// Instances that the profile admits. Empty for all.
     pub admitted: Vec<InstId>,
 }
 
@@ -78,7 +78,7 @@ impl Libpcp {
     }
 }
 
-/// As libpcp 6.0 interpolates.
+/// The rules of libpcp 6.0.
 pub const RULES: InterpolationRules = InterpolationRules {
     neighbour: Neighbour::Earlier,
     overflow: Overflow::AsInC,
@@ -134,7 +134,7 @@ pub fn own_answers(case: &Case, rules: InterpolationRules) -> Vec<String> {
     lines
 }
 
-/// What was compared over many archives.
+/// The results of comparisons over many archives.
 #[derive(Default)]
 pub struct Tally {
     cases: usize,
@@ -144,7 +144,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Differences that are told one by one.
+    /// Number of differences to report one by one.
     const TOLD: usize = 40;
 
     /// Compares our answer to a case over the archive `name` with libpcp's.

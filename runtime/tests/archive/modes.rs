@@ -93,11 +93,12 @@ pub fn cases(path: &Path, rounds: usize, choices: &mut Choices) -> Vec<Case> {
             5 => later(end, choices.below(2_000_000_000) as i64),
             _ => later(start, within),
         };
-        // Where the index has the end of a record for its time, libpcp starts
+        // If the index has the end of a record for its time, libpcp starts
         // behind that record and misses it.
         let is_indexed = |at| indexed.contains(&at) || indexed.contains(&later(at, -1000));
         let is_missed = is_indexed(at) && matches!(round % 6, 3 | 5);
-        // Backward from just before an entry it goes on from the entry before.
+        // Backward from just before an entry, it continues from the entry
+        // before.
         let is_passed = round % 6 == 4
             && indexed.iter().any(|entry| *entry > at && *entry <= later(at, 1_000_000));
         // Times before 1970 stand for others there. And through the few

@@ -1,6 +1,6 @@
-//! Contexts of several archives: what may be named, in which order records
-//! come and with which marks between them, and what becomes of archives that
-//! cannot be used or do not fit together.
+//! Contexts of several archives: the names that users may give, the order of
+//! records and the marks between them, and archives that cannot be used or do
+//! not fit together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn in_suite(list: &str) -> Option<PathBuf> {
     Some(names?.join(",").into())
 }
 
-/// What `pmFetchArchive(3)` gives, in the form of the recorded rows.
+/// The results of `pmFetchArchive(3)`, in the form of the recorded rows.
 fn records(context: &mut ArchiveContext, mode: Mode, count: usize) -> Vec<Value> {
     if mode == Mode::Backward {
         let end = context.end_time().expect("it has an end");
@@ -59,7 +59,7 @@ fn records(context: &mut ArchiveContext, mode: Mode, count: usize) -> Vec<Value>
     rows
 }
 
-/// Compares with what one version of libpcp says of an argument.
+/// Compares with the answers of one version of libpcp for an argument.
 fn check(row: &Value, spec: &str, path: &Path, is_old: bool) {
     let opened = ArchiveContext::open(path).and_then(|mut context| {
         if is_old {
@@ -250,8 +250,8 @@ fn write(base: &Path, host: &str, units: Units, seconds: std::ops::Range<i64>) {
     writer.finish().expect("room for it");
 }
 
-/// Times of fetches from the position on with whether there was a gap, and
-/// the statuses of those that failed.
+/// Times of fetches from the position on, each with whether there was a gap,
+/// and the statuses of failed ones.
 fn fetched(context: &mut ArchiveContext) -> Vec<Result<(i64, bool), i32>> {
     let list = FetchList::new(vec![COUNTER], vec![]);
     let mut batch = ResultBatch::default();
@@ -310,7 +310,7 @@ fn archives_that_do_not_fit_together_are_refused() {
         assert_eq!(error.status(), *status, "{names:?}: {error}");
         assert!(error.to_string().contains(message), "{names:?}: {error}");
     }
-    // That archives overlap shows where one is left for the other.
+    // An overlap shows where the reader leaves one archive for the other.
     let mut context =
         ArchiveContext::open(&list(folder.path(), &["overlapping", "b"])).expect("opens");
     let all = fetched(&mut context);
@@ -335,7 +335,7 @@ fn archives_that_cannot_be_used_are_left_out() {
     let mut context = ArchiveContext::open(&all).expect("all are good");
     assert_eq!(fetched(&mut context), [times(100..110), times(200..210), times(300..310)].concat());
     assert!(warnings(&mut context).is_empty());
-    // The zone is that of the archive being read, the label that of the first.
+    // The zone is that of the current archive, the label that of the first.
     assert_eq!(context.time_zone().expect("known").as_deref(), Some("UTC0"));
     assert_eq!(&*context.label().timezone, "UTC0");
 
@@ -350,13 +350,13 @@ fn archives_that_cannot_be_used_are_left_out() {
     assert_eq!(warnings(&mut context), [PmStatus::LOGREC.0]);
     context.set_mode(Mode::Backward, Some(Timestamp::new(400, 0))).expect("a mode");
     assert_eq!(fetched(&mut context).len(), 20 + before);
-    // Interpolation goes on as well, and there is nothing where data are missing.
+    // Interpolation continues as well, and has no values where data are missing.
     let mode = Mode::Interpolated { step: 1_000_000_000 };
     let mut context = ArchiveContext::open(&all).expect("the labels are good");
     context.set_mode(mode, Some(Timestamp::new(100, 0))).expect("a mode");
     assert_eq!(fetched(&mut context).len(), 210);
     assert_eq!(warnings(&mut context), [PmStatus::LOGREC.0]);
-    // As before 7.1.4: it stays in the way.
+    // As before 7.1.4, the damaged archive blocks the later ones.
     let mut context = ArchiveContext::open(&all).expect("the labels are good");
     context.pass_over_nothing().expect("nothing was left out");
     let read = fetched(&mut context);
@@ -379,7 +379,7 @@ fn archives_that_cannot_be_used_are_left_out() {
         fs::write(&path, good).expect("a file");
     }
 
-    // One that goes away while others are read.
+    // An archive that disappears while others are read.
     let mut context = ArchiveContext::open(&all).expect("the labels are good");
     for suffix in ["0", "meta", "index"] {
         fs::remove_file(file(&format!("b.{suffix}"))).expect("a file");
@@ -404,7 +404,7 @@ fn a_directory_of_many_archives_keeps_few_files_open() {
         let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
         targets.filter(|target| target.starts_with(folder.path())).count()
     };
-    // Of those that are compressed a few stay open, for readers to come.
+    // A few compressed archives stay open for later readers.
     let compressed = folder.path().join("compressed");
     fs::create_dir(&compressed).expect("a folder");
     for day in 0..days {

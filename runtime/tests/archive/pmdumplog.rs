@@ -53,7 +53,7 @@ fn dump(path: &Path, option: &str) -> impl Iterator<Item = String> {
 /// One value as printed: instance, its name, the text.
 type Printed = (Option<(i32, Option<String>)>, String);
 
-/// What is printed for one record.
+/// The output for one record.
 #[derive(Debug, Default)]
 struct Dumped {
     stamp: Timestamp,
@@ -179,7 +179,7 @@ fn same_value(desc: &MetricDesc, value: Option<RawValueRef<'_>>, text: &str) -> 
     }
 }
 
-/// Compares all records of an archive; gives their number and that of values.
+/// Compares all records of an archive; returns their number and that of values.
 fn compare_records(path: &Path) -> Result<(usize, usize), String> {
     let mut context = ArchiveContext::open(path).map_err(|e| e.to_string())?;
     context.take_untyped_numbers_as_native();
@@ -254,7 +254,7 @@ fn compare_records(path: &Path) -> Result<(usize, usize), String> {
     }
 }
 
-/// Compares all descriptors; gives their number.
+/// Compares all descriptors; returns their number.
 fn compare_descs(path: &Path) -> Result<usize, String> {
     let mut context = ArchiveContext::open(path).map_err(|e| e.to_string())?;
     context.take_untyped_numbers_as_native();
@@ -298,9 +298,9 @@ fn compare_descs(path: &Path) -> Result<usize, String> {
 /// Instances with their names, in order.
 type Instances = Vec<(i32, String)>;
 
-/// Compares all versions of all instance domains; gives their number.
+/// Compares all versions of all instance domains; returns their number.
 fn compare_instances(path: &Path) -> Result<usize, String> {
-    // For each domain and time the lists; there may be several at one time.
+    // For each domain and time, the lists; one time may have several.
     let mut expected: BTreeMap<(InDom, Timestamp), Vec<Instances>> = BTreeMap::new();
     let mut indom = None;
     let mut stamp = None;

@@ -1,4 +1,4 @@
-//! Where archives to test with are, and the metrics in them.
+//! The places of archives to test with, and the metrics in them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub fn own(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives")).join(name)
 }
 
-/// An archive of PCP's test suite, of `archives` or `badarchives`. `None`
+/// An archive of PCP's test suite, from `archives` or `badarchives`. `None`
 /// where the suite is not installed, which only a developer's machine may do.
 pub fn installed(folder: &str, name: &str) -> Option<PathBuf> {
     installed_folder(folder).map(|folder| folder.join(name))

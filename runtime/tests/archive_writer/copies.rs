@@ -3,9 +3,9 @@
 //!
 //! Old archives hold a little that the writer refuses: values of instances
 //! without a name, instances of metrics without a domain, blocks of a wrong
-//! type. It is put right on the way, and where pmdumplog sees that it is asked
-//! about the metadata only. Lists of instances that repeat the one before are
-//! not written.
+//! type. The copy corrects it. Where pmdumplog would see that, it prints the
+//! metadata only. Lists of instances that repeat the one before are not
+//! written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -81,8 +81,9 @@ fn read(path: &Path) -> Result<(Contents, HashMap<Pmid, MetricDesc>, ArchiveCont
     }
 }
 
-/// Puts right what the writer refuses. Gives the number of values that
-/// pmdumplog prints differently then: those left out, or read in another type.
+/// Corrects what the writer refuses. Returns the number of values that
+/// pmdumplog then prints differently: omitted ones, and those read in another
+/// type.
 fn put_right(
     record: &mut FetchResult,
     descs: &HashMap<Pmid, MetricDesc>,
@@ -117,8 +118,8 @@ fn put_right(
     changed
 }
 
-/// Copies an archive. Gives the records as they were written, and the number
-/// of values left out.
+/// Copies an archive. Returns the written records, and the number of omitted
+/// values.
 pub fn copy(from: &Path, to: &Path, version: Version) -> Result<(Contents, usize), String> {
     let (mut contents, descs, context) = read(from)?;
     let options = WriterOptions { version, ..context.label().clone().into() };
@@ -151,7 +152,7 @@ pub fn copy(from: &Path, to: &Path, version: Version) -> Result<(Contents, usize
             false => writer.record(record).map_err(|error| failed(&error))?,
         }
     }
-    // What is said behind the last record.
+    // Metadata behind the last record.
     for (_, said) in timed {
         writer.metadata(&said).map_err(|error| failed(&error))?;
     }
@@ -180,7 +181,7 @@ fn dumped(archive: &Path, options: &[&str]) -> Option<Vec<String>> {
 /// Leaves lists of instances out that are the same as the one before.
 fn without_repeats(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
-    // Where the last list and the one before it begin, at their times.
+    // Start of the last list and of the one before it, at their times.
     let (mut last, mut before): (Option<usize>, Option<usize>) = (None, None);
     for line in lines.chain(std::iter::once(String::new())) {
         if !line.starts_with("   ")
@@ -214,7 +215,7 @@ fn to_microseconds(line: &str, archive: &Path) -> String {
     FRACTION.replace_all(&line, "$1").into_owned()
 }
 
-/// Compares a copy with its original; the error says in what they differ.
+/// Compares a copy with its original. The error names the difference.
 fn compare(from: &Path, to: &Path, version: Version) -> Result<(), String> {
     let (mut original, changed) = copy(from, to, version)?;
     let (copied, ..) = read(to)?;
@@ -255,7 +256,7 @@ fn compare(from: &Path, to: &Path, version: Version) -> Result<(), String> {
     }
 }
 
-/// Copies all archives of a folder in both versions; gives their number.
+/// Copies all archives of a folder in both versions; returns their number.
 fn compare_all(archives: &[PathBuf]) -> usize {
     let folder = scratch();
     let to = folder.path().join("copy");

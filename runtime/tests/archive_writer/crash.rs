@@ -1,5 +1,5 @@
-//! Whenever the writer is stopped, what is on disk is a readable archive:
-//! the beginning of the whole one.
+//! A writer that stops at any moment leaves a readable archive on disk: the
+//! beginning of the whole one.
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, MemoryFiles};
@@ -16,8 +16,7 @@ fn written(version: Version) -> MemoryFiles {
     written
 }
 
-/// All records that can be read, and whether something else than the end came
-/// after them.
+/// All readable records, and true if an error instead of the end followed them.
 fn records(mut context: ArchiveContext) -> (Vec<FetchResult>, bool) {
     let mut records = Vec::new();
     loop {
@@ -67,7 +66,7 @@ fn every_beginning_of_the_writes_is_a_beginning_of_the_archive() {
                 assert_eq!(part, read, "{version:?} {writes} and {bytes} bytes");
             }
         }
-        // libpcp does not miss a record of which fewer than 8 bytes were written.
+        // libpcp does not miss a record with fewer than 8 written bytes.
         assert!(refused > 0 && (torn_metadata - refused).is_multiple_of(7), "{refused}");
         assert!(torn_metadata > refused, "{torn_metadata}");
     }

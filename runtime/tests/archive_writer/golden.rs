@@ -1,5 +1,5 @@
-//! Byte for byte what PCP's own writers have written, and the examples of the
-//! format's description.
+//! The same bytes as PCP's own writers, and the examples of the format's
+//! description.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The archive writer: what it writes is read by our reader and by PCP's
-//! tools, and equals what was given to it.
+//! The archive writer: our reader and PCP's tools read its archives, and find
+//! what the writer was given.
 
 mod copies;
 mod crash;

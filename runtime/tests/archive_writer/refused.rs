@@ -1,4 +1,5 @@
-//! What cannot be written is refused with a reason, and leaves no trace.
+//! Input that cannot be written: the writer refuses it with a reason, and
+//! leaves no trace.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -37,7 +38,7 @@ fn try_set(writer: &mut ArchiveWriter, set: MetricValues) -> Result<(), WriteErr
 
 type Call = fn(&mut ArchiveWriter) -> Result<(), WriteError>;
 
-/// Calls that are refused, with what is said about them.
+/// Refused calls, with their messages.
 const REFUSED: &[(Call, &str)] = &[
     (
         |w| w.mark(Timestamp::new(START.sec, 0)),
@@ -206,7 +207,8 @@ fn bad_calls_are_refused_and_leave_no_trace() {
 }
 
 /// Until the first record nothing is on disk, not even while a file waits for
-/// its name; what a killed process leaves there in between is taken over.
+/// its name. The next writer takes over what a killed process leaves there in
+/// between.
 #[test]
 fn an_archive_comes_into_being_as_a_whole() {
     let folder = scratch();
@@ -313,7 +315,7 @@ fn bad_places_and_labels_are_refused() {
 
 #[test]
 fn a_full_disk_leaves_the_records_before() {
-    // To a process, more than it may write to one file is what a full disk is.
+    // A limit on the size of a file stands for a full disk.
     let folder = scratch();
     let base = folder.path().join("full");
     let output = std::process::Command::new("sh")

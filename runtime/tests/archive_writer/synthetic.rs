@@ -1,4 +1,4 @@
-//! Small archives with everything in them that there is.
+//! Small archives that contain everything the format has.
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
@@ -151,7 +151,7 @@ fn pcps_tools_read_and_copy_them() {
         let (all, copy, rules) = (text("all"), text("copy"), text("rules"));
         std::fs::write(&rules, "metric test.u32 { name -> test.other_u32 }\n")
             .expect("there is room");
-        // What is run, and lines that it prints.
+        // Commands, and lines of their output.
         let runs: [(&str, &[&str], &[&str]); 5] = [
             (
                 "pminfo",
@@ -239,8 +239,8 @@ fn domains_and_labels_may_become_empty() {
     }
 }
 
-/// Parts of event records may have no name; libpcp refuses an archive that does
-/// not say that there is none.
+/// Parts of event records may have no name. libpcp refuses an archive that does
+/// not record the missing name.
 #[test]
 fn a_metric_without_a_name() {
     for version in [Version::V2, Version::V3] {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What a tool prints about an archive: standard output, then standard error.
+/// A tool's output about an archive: standard output, then standard error.
 /// `None` where PCP is not installed, which only a developer's machine may do.
 pub fn print(tool: &str, arguments: &[&str], archive: &Path) -> Option<String> {
     let output = Command::new(tool)
@@ -24,7 +24,7 @@ pub fn print(tool: &str, arguments: &[&str], archive: &Path) -> Option<String> {
     };
     let mut text = String::new();
     for line in [output.stdout, output.stderr].concat().split_inclusive(|byte| *byte == b'\n') {
-        // What is not UTF-8 is read as Latin-1, as our reader does it.
+        // Lines that are not UTF-8 are read as Latin-1, as our reader does it.
         match std::str::from_utf8(line) {
             Ok(line) => text.push_str(line),
             Err(_) => text.extend(line.iter().map(|byte| char::from(*byte))),

@@ -25,7 +25,7 @@ const ARCHIVES: [&str; 12] = [
     "value-test",
 ];
 
-/// Scales that fit some metrics, and some that fit none.
+/// Scales that fit some metrics, and some that fit no metric.
 const SCALES: [Option<&str>; 18] = [
     None,
     Some("rate"),
@@ -49,11 +49,11 @@ const SCALES: [Option<&str>; 18] = [
 
 const FETCHES: usize = 5;
 
-/// Most metrics of one archive.
+/// Largest number of metrics of one archive.
 const METRICS: usize = 120;
 
-/// Entries for the metrics of an archive: every metric as an item, with its
-/// first instance, and as a whole, the types and scales taken in turn.
+/// Entries for the metrics of an archive. Every metric comes as an item, with
+/// its first instance, and as a whole, with alternating types and scales.
 fn steps(path: &Path) -> Vec<Step> {
     let mut context = Context::archive(path).unwrap_or_else(|error| panic!("{error}"));
     let mut names = context.traverse("").expect("names");
@@ -82,7 +82,7 @@ fn steps(path: &Path) -> Vec<Step> {
                 Step::Item { metric, instance, scale, code }
             });
         }
-        // As it is, and in the metric's own units.
+        // The value unchanged, and in the metric's own units.
         let (own, code) = (Some(desc.units.to_string()), ValueType::F64.code());
         steps.push(Step::Item { metric, instance, scale: own, code });
     }

@@ -1,8 +1,8 @@
-//! Fetch groups of this library and of the libpcp of this machine, told to do
-//! the same.
+//! Fetch groups of this library and of the libpcp of this machine, with the
+//! same commands.
 //!
-//! libpcp answers through `oracle.c`, which is compiled here; the protocol
-//! between the two stands there.
+//! libpcp answers through `oracle.c`, which this test compiles; `oracle.c` has
+//! the protocol between the two.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use pmderive_runtime::model::{PmStatus, Timestamp, Value, ValueType, format_g};
 
 use crate::oracle::{Oracle, answer};
 
-/// One thing to do.
+/// One command.
 #[derive(Clone, Debug)]
 pub enum Step {
     Item {
@@ -44,7 +44,7 @@ pub enum Step {
     Clear,
 }
 
-/// Where values come from.
+/// The source of the values.
 #[derive(Clone, Debug)]
 pub enum From {
     Host(String),
@@ -60,7 +60,7 @@ impl Libpcp {
         Oracle::compile(source, &[]).map(Libpcp)
     }
 
-    /// What libpcp answers to all steps, a line for each answer.
+    /// libpcp's answers to all steps, a line for each answer.
     pub fn answers(&self, from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> {
         let mut input = match from {
             From::Host(name) => format!("host\t{name}\n"),
@@ -103,8 +103,8 @@ const GAP: &str = "(gap)";
 /// Stands for the time of a fetch that failed.
 const NOW: &str = "now";
 
-/// A line without what depends on the time: with `is_exact` without times of
-/// fetches only, else without numbers but for statuses.
+/// A line without the parts that depend on the time. With `is_exact`, these are
+/// only times of fetches; otherwise all numbers except statuses.
 pub fn blurred(line: &str, is_exact: bool) -> String {
     let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+' | '-');
     let is_time = line.split_once('.').is_some_and(|(sec, usec)| {
@@ -129,14 +129,14 @@ pub fn blurred(line: &str, is_exact: bool) -> String {
     blurred
 }
 
-/// What differs between the answers, but for what may, in lines with numbers.
+/// The lines that differ, except for allowed differences, with their numbers.
 pub fn differences(theirs: &[String], ours: &[String]) -> Vec<String> {
     let mut differences = Vec::new();
     if theirs.len() != ours.len() {
         differences.push(format!("{} lines, not {}", ours.len(), theirs.len()));
     }
     for (at, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
-        // libpcp takes an earlier conversion's `-ERANGE` for that of a text.
+        // libpcp mistakes an earlier conversion's `-ERANGE` for that of a text.
         let is_stale = theirs.contains("(-34)") && !ours.contains("(-34)");
         let is_other = ours == NOW || ours.contains(GAP) || is_stale;
         if theirs != ours && !is_other {
@@ -179,7 +179,7 @@ fn extended<T>(
     }
 }
 
-/// What this library answers to all steps.
+/// This library's answers to all steps.
 pub fn answers(from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> {
     let context = match from {
         From::Host(name) => Context::host(&name.parse::<HostSpec>().expect("a host")),
@@ -236,10 +236,11 @@ pub fn answers(from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> 
                 lines.push(status.to_string());
                 let Timestamp { sec, nsec } = group.timestamp();
                 let usec = nsec / 1000;
-                // That of a failure is now.
+                // The time of a failure is now.
                 let time = if status < 0 { NOW.into() } else { format!("{sec}.{usec:06}") };
                 lines.push(time);
-                // Rates begin anew, whatever libpcp makes of the difference.
+                // Rates begin anew, whatever libpcp computes from the
+                // difference.
                 let is_gap = fetched.is_ok_and(|events| events.gap);
                 lines.extend(entries.iter().map(|entry| {
                     let line = read(&group, entry);

@@ -1,5 +1,5 @@
-//! The experiments with fetch groups that libpcp was questioned with, over a
-//! private pmcd: once more by libpcp, and by this library.
+//! Experiments with fetch groups over a private pmcd, done by libpcp and by
+//! this library.
 
 use crate::libpcp::{From, Libpcp, Step, answers, blurred, differences};
 use crate::real_pmcd::RealPmcd;
@@ -218,7 +218,7 @@ fn values_of_pmcd_are_those_of_libpcp() {
     }
 }
 
-/// What falls has a rate only where counters wrap.
+/// A falling value has a rate only where counters wrap.
 #[test]
 fn counters_wrap_where_they_are_told_to() {
     let Some(pmcd) = RealPmcd::start() else { return };

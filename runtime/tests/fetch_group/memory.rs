@@ -1,4 +1,4 @@
-//! What a fetch group makes of what a source delivers, step by step.
+//! Fetch groups over a source in memory, step by step.
 
 use pmderive_runtime::fetch_group::{ExtendError, FetchGroup, FetchGroupOptions, ItemSpec};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
@@ -17,7 +17,7 @@ const SETTING: Pmid = Pmid::new(9, 0, 3);
 const SET: Pmid = Pmid::new(9, 0, 4);
 const WRAPPING: Pmid = Pmid::new(9, 0, 5);
 
-/// What each metric has at a time; nothing for one that is left out.
+/// The values of each metric at a time; no entry for an omitted one.
 #[derive(Default)]
 struct Script {
     now: i64,
@@ -117,7 +117,7 @@ fn rates_are_those_since_the_last_fetch_that_succeeded() {
     assert_eq!((group.get(rate), group.get(value)), (Err(PmStatus::AGAIN), Ok(20)));
     step(&mut group, |script| (script.is_gap, script.counter) = (false, 19));
     assert_eq!(group.get(rate), Err(PmStatus::VALUE), "it fell");
-    // Time stands still, then it goes back, then it goes on.
+    // Time stands still, then goes back, then advances.
     for (seconds, expected) in
         [(0, Err(PmStatus::AGAIN)), (-5, Err(PmStatus::AGAIN)), (1, Ok(1.0)), (2, Ok(0.5))]
     {
@@ -137,7 +137,7 @@ fn counters_wrap_only_where_that_is_said() {
         step(&mut group, |script| (script.wrapping, script.number) = (u32::MAX - 1, 5.0));
         step(&mut group, |script| (script.wrapping, script.number) = (4, 3.5));
         assert_eq!(group.get(rate), expected);
-        // There is no range that a floating-point number could wrap in.
+        // A floating-point number has no range to wrap in.
         let falling = if wraps { Ok(-1.5) } else { Err(PmStatus::VALUE) };
         assert_eq!(group.get(number), falling);
     }

@@ -1,4 +1,4 @@
-//! A peer with something of every kind, and a question for every kind of reply.
+//! A peer with values of every kind, and a question for every kind of reply.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -82,12 +82,12 @@ pub fn world() -> World {
     world
 }
 
-/// What is asked, and with it what the reply is.
+/// A question, and with it the right reply.
 pub struct Conversation {
     pub name: &'static str,
     /// The request whose reply is meant.
     pub request: PduType,
-    /// What the peer can do.
+    /// The features of the peer.
     pub features: Features,
     ask: Ask,
 }
@@ -95,7 +95,7 @@ pub struct Conversation {
 type Ask = fn(&mut Client) -> Result<String, SourceError>;
 
 impl Conversation {
-    /// Puts the question; the answer in readable form.
+    /// Asks the question, and returns the answer in readable form.
     pub fn ask(&self, client: &mut Client) -> Result<String, SourceError> {
         (self.ask)(client)
     }
@@ -129,7 +129,8 @@ impl Conversation {
     }
 }
 
-/// One world for the whole thread: making it takes longer than a conversation.
+/// One world for the whole thread, because making it is slower than a
+/// conversation.
 fn shared_world() -> Arc<World> {
     thread_local! {
         static WORLD: Arc<World> = Arc::new(world());

@@ -1,9 +1,9 @@
 //! The client against peers that lie, stall and never stop: every reply of
 //! every kind, wrong in every word and cut at every byte.
 //!
-//! All of it in memory, on a clock that only waiting sets forward.
-//! `PMDERIVE_HOSTILE=N` makes it more: N times as many lives of connections,
-//! and words that change places over N times the distance.
+//! All tests run in memory, on a clock that only waiting sets forward.
+//! `PMDERIVE_HOSTILE=N` runs more: N times as many lives of connections, and
+//! words that change places over N times the distance.
 
 mod conversations;
 mod memory;
@@ -18,7 +18,7 @@ use pmderive_testkit::counting;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-/// How many times the usual number of runs.
+/// Factor for the usual number of runs.
 fn times() -> usize {
     std::env::var("PMDERIVE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

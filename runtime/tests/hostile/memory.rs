@@ -1,11 +1,11 @@
-//! What a peer can make the client allocate: in proportion to what it sends,
-//! whatever it says that it will send.
+//! The memory that a peer can make the client allocate: in proportion to the
+//! bytes that it sends, not to those that it announces.
 
 use crate::conversations::all;
 use crate::counting::most;
 use pmderive_testkit::fake_pmcd::{Fault, Garble};
 
-/// What client and peer take for a short reply, buffers included.
+/// Memory of client and peer for a short reply, buffers included.
 const LITTLE: usize = 512 << 10;
 
 #[test]
@@ -59,8 +59,8 @@ fn streams_without_an_end_are_cut_off() {
     }
 }
 
-/// Only a reply of the type that is due is read to the end that it announces,
-/// up to the longest that is accepted.
+/// The client reads only a reply of the due type to its announced end, up to
+/// the longest accepted length.
 #[test]
 fn the_longest_reply_is_the_limit() {
     let all = all();

@@ -1,5 +1,5 @@
-//! Whole lives of connections with faults by chance, the same in every run:
-//! whatever comes first, all is right once the peer behaves.
+//! Whole lives of connections with random faults, the same in every run.
+//! Whatever comes first, all is right once the peer behaves.
 
 use crate::choices::Choices;
 use crate::conversations::{Conversation, TIMEOUT, all};
@@ -32,7 +32,7 @@ fn fault(choices: &mut Choices, is_honest: bool) -> Fault {
     }
 }
 
-/// Without the time of a fetch, which goes on.
+/// The text without the time of a fetch, which advances.
 fn without_time(text: &str) -> &str {
     text.split_once("} ").map_or(text, |(_, values)| values)
 }
@@ -75,7 +75,7 @@ fn whatever_comes_first_all_is_right_once_the_peer_behaves() {
             }
         }
         host.behave();
-        // What it may have learnt wrongly it forgets with the connection.
+        // The client forgets wrong facts with the connection.
         ready(client.reconnect()).expect("a peer that behaves");
         for asked in questions {
             let answer = asked.ask(&mut client);

@@ -1,5 +1,5 @@
 //! Replies that break off, stall, drip, or have something after them, and
-//! greetings that are none.
+//! greetings of the wrong form.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn a_stall_takes_as_long_as_the_time_out_and_no_longer() {
             let error = conversation.struck(Fault::Late { after, by: TIMEOUT }).0;
             assert!(matches!(error, Err(SourceError::Timeout { .. })), "{error:?}");
         }
-        // The time is for the whole, whatever comes meanwhile.
+        // The time-out is for the whole reply, even if bytes keep coming.
         let bytes = u32::try_from(reply.len()).expect("a short reply");
         let drip = |every| conversation.struck(Fault::Drip { every }).0;
         assert_eq!(drip(TIMEOUT / (bytes + 1)).expect("in time"), right);
@@ -113,7 +113,7 @@ fn a_stall_takes_as_long_as_the_time_out_and_no_longer() {
     });
 }
 
-/// A late reply must not be taken for that to the next question.
+/// A late reply must not be mistaken for that to the next question.
 #[test]
 fn after_a_time_out_nothing_is_read_from_that_connection() {
     each(|conversation, right, _| {
@@ -178,8 +178,8 @@ fn greetings_that_are_none_are_refused_at_every_byte() {
         for bits in 1..=255u8 {
             let found = outcome(Fault::Garble(Garble::Flip { at, bits }));
             match (at, found) {
-                // Who sent it does not matter, nor does a licence, nor what
-                // features are said to be there until they are used.
+                // The sender does not matter, nor does a licence, nor do unused
+                // features.
                 (8..12 | 16..20, Ok(())) => {}
                 (_, Err(error)) => {
                     let place = error.to_string();

@@ -5,8 +5,8 @@ use crate::times;
 use pmderive_runtime::source::SourceError;
 use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble};
 
-/// Puts the question, and sees to it that what comes of a fault is an answer or
-/// an error of the peer, within the time-out.
+/// Asks the question. A fault must lead to an answer or to an error of the
+/// peer, within the time-out.
 fn try_fault(conversation: &Conversation, fault: Fault, what: &str) -> Result<String, SourceError> {
     let before = Direct::passed();
     let (found, host, mut client) = conversation.struck(fault);
@@ -47,7 +47,7 @@ fn a_reply_in_the_place_of_another_is_refused() {
     for (asked, (right, own)) in all().iter().zip(&replies) {
         for (given, (_, bytes)) in all().iter().zip(&replies) {
             let found = try_fault(asked, Fault::Replace(bytes.clone()), given.name);
-            // Of the same type, the reply may be to another question.
+            // A reply of the same type may belong to another question.
             let is_same = bytes[4..8] == own[4..8];
             match found {
                 Ok(answer) => assert!(is_same, "{} by {}: {answer}", asked.name, given.name),

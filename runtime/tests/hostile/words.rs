@@ -1,8 +1,8 @@
-//! Each word of each reply, replaced by what an attacker would choose.
+//! Each word of each reply, replaced by values that an attacker would choose.
 //!
-//! What comes of each is kept in `data/hostile/words.txt`, to be read: a word
-//! that says how long something is, how much of it there is, or where it is,
-//! must not be believed when it is wrong. With `UPDATE_GOLDEN=1` it is written.
+//! `data/hostile/words.txt` records each outcome for review. A word that gives
+//! a length, a count or a place must not be believed when it is wrong.
+//! `UPDATE_GOLDEN=1` writes the file.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use pmderive_runtime::proto::ProtocolError;
 use pmderive_runtime::source::SourceError;
 use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble};
 
-/// What stands in place of a word, and how the file calls it.
+/// The replacements of a word, with their names in the file.
 fn replacements(word: u32, len: usize) -> [(&'static str, u32); 10] {
     let len = u32::try_from(len).expect("a short reply");
     [
@@ -28,7 +28,7 @@ fn replacements(word: u32, len: usize) -> [(&'static str, u32); 10] {
     ]
 }
 
-/// What came of a reply that was changed.
+/// The outcome of a changed reply.
 fn outcome(right: &str, found: &Result<String, SourceError>) -> String {
     match found {
         Ok(answer) if answer == right => "unnoticed".to_owned(),
@@ -43,7 +43,7 @@ fn outcome(right: &str, found: &Result<String, SourceError>) -> String {
             assert_eq!(is_decoded, is_undecodable, "{message}");
             let message = message.strip_prefix("malformed reply: ").unwrap_or(&message);
             match message.split_once(": ") {
-                // What the numbers are does not matter.
+                // The numbers themselves do not matter.
                 Some((place, _)) if place.contains(" at byte ") => place.to_owned(),
                 _ => message.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().into(),
             }
@@ -69,7 +69,7 @@ fn table(conversation: &Conversation) -> String {
             let (found, host, mut client) = conversation.struck(fault);
             assert!(Direct::passed() - before <= TIMEOUT, "{}: {at}", conversation.name);
             let outcome = outcome(&right, &found);
-            // Afterwards all is as if nothing had been, after errors on a new
+            // Afterwards everything works again, after errors on a new
             // connection.
             host.behave();
             let again = conversation.ask(&mut client);

@@ -151,7 +151,7 @@ fn what_is_unknown_has_the_status_of_libpcp() {
     }
 }
 
-/// A pmcd with labels, and with names that are none.
+/// A pmcd with labels, and with invalid names.
 fn labelled(features: Features) -> FakePmcd {
     let mut world = World::empty();
     world.add(Metric::new("a.b", Script::constant(1u32)).numbered(METRIC));
@@ -195,7 +195,7 @@ fn what_is_stable_is_asked_for_once() {
     let sets = host.labels(LabelLevel::Cluster(METRIC)).expect("an answer").expect("labels");
     assert_eq!(sets[0].json(), "{\"a\":2}");
     assert_eq!((asked(PduType::LabelRequest), asked(PduType::PmnsIds)), (4, 1));
-    // Without the statuses that are asked for.
+    // A reply without the requested statuses.
     let plain = Fault::Replace(encoded_names(&["b"]));
     pmcd.host().inject(Rule::new(plain).on(PduType::PmnsChild));
     let error = host.children("a").expect_err("a reply to another question").to_string();

@@ -1,5 +1,5 @@
-//! The live source against peers that misbehave, and against one that is
-//! larger and slower to take than any test machine's pmcd.
+//! The live source against peers that misbehave, and against one that is larger
+//! and slower than any test machine's pmcd.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn names_and_descriptors_are_batched_and_their_failures_explained() {
         assert_eq!(found[..29_999], (0..29_999).map(|n| Ok(Pmid(n))).collect::<Vec<_>>());
         assert_eq!(found[29_999..30_001], [Err(PmStatus::NAME), Err(PmStatus::NONLEAF)]);
         assert_eq!(found[30_001..], [Err(PmStatus::NAME); 3]);
-        // Thirty thousand names of about twelve bytes take six requests of 64 KiB.
+        // Thirty thousand names of about twelve bytes need six requests of 64 KiB.
         let count = |kind| pmcd.host().requests(kind);
         assert_eq!(count(PduType::PmnsNames), 6 + 2);
 
@@ -65,7 +65,7 @@ fn names_and_descriptors_are_batched_and_their_failures_explained() {
         let chunks = if features == FEATURES { 151 } else { 0 };
         assert_eq!((count(PduType::DescIds), count(PduType::DescRequest)), (chunks, single_descs));
 
-        // What was learnt is not asked for again.
+        // The client does not ask again for known facts.
         assert_eq!(host.lookup_names(&names[..100]).expect("known").len(), 100);
         assert_eq!(host.lookup_descs(&pmids[..100]).expect("known").len(), 100);
         assert_eq!((count(PduType::PmnsNames), count(PduType::DescRequest)), (8, single_descs));
@@ -109,7 +109,7 @@ fn a_lost_connection_fails_one_fetch_and_the_next_one_reports_the_gap() {
     let refused = host.fetch(&list, &mut batch).expect_err("no one there");
     assert!(matches!(refused, SourceError::Connect { .. }), "{refused}");
     assert_eq!(refused.status(), PmStatus(-111));
-    // Who asks has to wait after a failure, and so has every call.
+    // After a failure, explicit attempts have to wait, and so have all calls.
     let early = host.reconnect().expect_err("the time has not come");
     assert!(matches!(early, SourceError::TooSoon { .. }), "{early}");
     assert_eq!(early.status(), PmStatus(-110));
@@ -142,13 +142,13 @@ fn notices_of_changes_make_bindings_stale_and_restarts_make_gaps() {
     assert_eq!(events, FetchEvents { gap: true, metadata_changed: true, changes: StateChange(3) });
     assert_eq!(values(&batch), [(Pmid(1), 1)]);
     assert_eq!(host.metadata_epoch(), epoch + 2);
-    // Several notices before one result, as no pmcd gives them, count as one.
+    // Several notices before one result, which no pmcd sends, count as one.
     let notices = Fault::Notices(vec![1, 2]);
     pmcd.host().inject(Rule::new(notices).on(PduType::HighresFetch));
     let events = host.fetch(&list, &mut batch).expect("values");
     assert_eq!(events, FetchEvents { gap: true, metadata_changed: true, changes: StateChange(3) });
     assert_eq!(host.metadata_epoch(), epoch + 3);
-    // Changed labels concern no names; what the other bit means nobody knows.
+    // Changed labels concern no names; the other bit has no known meaning.
     pmcd.host().notify(StateChange(8 | 64));
     let labels = FetchEvents { changes: StateChange(8), ..FetchEvents::default() };
     assert_eq!(host.fetch(&list, &mut batch).expect("values"), labels);
@@ -364,13 +364,13 @@ fn what_cannot_be_connected_to_says_why() {
         let text = outcome(spec, nowhere.clone());
         assert!(text.contains(reason), "{spec}: {text}");
     }
-    // The password of the environment is that of users without one.
+    // The password of the environment is for users without one.
     let known = ConnectOptions { password: Some(Secret::new("secret")), ..nowhere.clone() };
     let text = outcome("127.0.0.1:1?user=me", known.clone());
     assert!(text.starts_with("cannot connect to 127.0.0.1:1: "), "{text}");
     let text = outcome("127.0.0.1:1?pass=x", known);
     assert!(text.contains("add `user=NAME`"), "{text}");
-    // TLS does not keep anyone from the socket.
+    // TLS does not prevent the use of the socket.
     let secure = ConnectOptions { encryption: Encryption::Required, ..nowhere };
     assert_eq!(outcome("local:", secure), both);
 }

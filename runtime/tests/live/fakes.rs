@@ -1,4 +1,4 @@
-//! What the tests with fake pmcds share.
+//! The parts that tests with fake pmcds share.
 
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ pub fn options() -> ConnectOptions {
     ConnectOptions { request_timeout: Some(Duration::from_secs(20)), ..ConnectOptions::default() }
 }
 
-/// For peers that stall: long enough for the greeting of a busy machine.
+/// Options for peers that stall: long enough for the greeting of a busy
+/// machine.
 pub fn impatient() -> ConnectOptions {
     ConnectOptions { request_timeout: Some(Duration::from_secs(1)), ..options() }
 }

@@ -7,7 +7,7 @@ use pmderive_runtime::source::{FetchList, SourceError};
 use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use tokio::task::JoinSet;
 
-/// Connections: each takes two files of this process.
+/// Number of connections. Each needs two files of this process.
 const HOSTS: usize = 300;
 
 #[tokio::test]

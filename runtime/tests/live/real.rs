@@ -24,7 +24,7 @@ fn contexts(pmcd: &RealPmcd) -> Vec<HostContext> {
         format!("127.0.0.1:{}", pmcd.port),
         format!("[::1]:{}", pmcd.port),
     ];
-    // Without version 6 of IP the last one cannot be.
+    // Without IPv6, the last one is impossible.
     let usable = if std::net::TcpListener::bind("[::1]:0").is_ok() { 5 } else { 4 };
     let open = |spec: &String| {
         let spec = spec.parse().expect("a specification");
@@ -46,7 +46,7 @@ fn a_container_can_be_named() {
     assert_eq!(batch.parts()[0].sets().map(|set| set.count).collect::<Vec<_>>(), [Ok(1)]);
 }
 
-/// What `pminfo -dm` prints of one metric, as far as it is compared.
+/// The compared part of `pminfo -dm`'s output for one metric.
 fn described(name: &str, desc: &Result<MetricDesc, PmStatus>) -> Vec<String> {
     let desc = match desc {
         Ok(desc) => desc,
@@ -127,8 +127,8 @@ fn the_sample_metrics_are_those_that_pminfo_describes() {
     }
 }
 
-/// One value as `pmprobe -v` prints it; floating point and what has its own
-/// notation there is left out.
+/// One value as `pmprobe -v` prints it. Floating point and values with a
+/// notation of their own are left out.
 fn printed(desc: &MetricDesc, value: Option<RawValueRef<'_>>) -> Option<String> {
     Some(match value?.decode(desc.value_type).ok()? {
         Value::I32(value) => value.to_string(),

@@ -51,7 +51,7 @@ fn values_of_every_type_are_stored() {
         assert_eq!(read, Ok(vec![(-1, value.clone())]), "{name}");
         assert_eq!(pmcd.tool("pmprobe", &["-v", name]), format!("{name} 1 {printed}\n"));
     }
-    // PCP's tool refuses to store these; the agent takes them.
+    // PCP's tool refuses to store these; the agent accepts them.
     let aggregate = lookup(&mut host, "sample.aggregate.write_me");
     let bytes = Value::Aggregate(Box::new([0, 1, 2, 255, 7]));
     let stored = host.store(&[values(aggregate, RawValue::encode(&bytes))]).expect("an answer");
@@ -85,7 +85,7 @@ fn stores_that_cannot_be_say_why() {
         let stored = host.store(&request).expect("an answer");
         assert_eq!(stored, Err(expected), "{:?}", &request.first().map(|set| set.pmid));
     }
-    // There is one status for all; what is in order is stored nevertheless.
+    // There is one status for all; correct values are stored nevertheless.
     let both = [values(long, number(77)), values(stranger, number(1))];
     assert_eq!(host.store(&both).expect("an answer"), Err(PmStatus::NOAGENT));
     let read = host.fetch_values(&[long]).expect("values");
@@ -248,7 +248,7 @@ async fn the_asynchronous_context_answers_the_same() {
     }
 }
 
-/// What is spawned has to be able to move between threads.
+/// A spawned future must be able to move between threads.
 #[test]
 fn calls_can_be_spawned() {
     fn check(_: impl Future + Send) {}

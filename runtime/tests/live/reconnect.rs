@@ -1,5 +1,5 @@
-//! What becomes of a context whose peer goes away: when it tries again, and
-//! what the new connection is told.
+//! A context whose peer goes away: when it tries again, and what it sends over
+//! the new connection.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn attempts_wait_longer_each_time() {
             assert_eq!(error.status(), PmStatus(-110));
         }
         assert_eq!(Direct::attempts(), made);
-        // By itself it waits up to a quarter longer.
+        // An automatic attempt waits up to a quarter longer.
         pass(delay / 4.0 + 0.001);
     }
     // A success begins anew.
@@ -76,7 +76,7 @@ fn attempts_wait_longer_each_time() {
     assert!(matches!(fetch(&mut host), Err(SourceError::Connect { .. })));
     pass(4.0);
     assert!(matches!(fetch(&mut host), Err(SourceError::TooSoon { .. })));
-    // Who asks need not wait for the quarter.
+    // An explicit attempt need not wait for the quarter.
     pass(1.0);
     Direct::attach("memory", &peer);
     ready(host.reconnect()).expect("a connection");
@@ -84,8 +84,8 @@ fn attempts_wait_longer_each_time() {
     assert_eq!(Direct::attempts(), made + 3);
 }
 
-/// pmcd is told the profile with the first fetch, with the first one after it
-/// has changed, and again by every new connection.
+/// The client sends the profile with the first fetch, with the first one after
+/// a change, and again over every new connection.
 #[test]
 fn the_profile_outlives_the_connection() {
     let peer = attached();
@@ -119,7 +119,7 @@ fn the_profile_outlives_the_connection() {
     let mut twin = ready(host.duplicate()).expect("a connection");
     assert_eq!(twin.profile(), &profile);
     assert_eq!((instances(&mut twin), told()), (vec![1, 2], 4));
-    // One that pmcd would not take is refused, and the other holds.
+    // A profile that pmcd would not accept is refused, and the other holds.
     let mut large = InstanceProfile::default();
     large.include(indom, &(0..20_000).collect::<Vec<_>>());
     let refused = host.set_profile(&large).expect_err("80,000 bytes");
@@ -127,8 +127,8 @@ fn the_profile_outlives_the_connection() {
     assert_eq!(host.profile(), &profile);
 }
 
-/// Which of the two an error is about cannot be told, nor how many more come:
-/// the connection is given up, and the next call makes another.
+/// The error may concern either request, and more may follow. The client gives
+/// up the connection, and the next call makes another.
 #[test]
 fn an_error_after_a_profile_ends_the_connection() {
     let peer = attached();

@@ -1,5 +1,5 @@
-//! How often the client waits for its peer: over a network that is what
-//! asking costs.
+//! The number of times that the client waits for its peer: over a network, this
+//! is the cost of questions.
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ fn peer(count: u32) -> AsyncHostContext<Direct> {
     ready(AsyncHostContext::open_over(&spec, options)).expect("a peer")
 }
 
-/// Conversations that some work takes.
+/// Number of conversations for some work.
 fn conversations(work: impl FnOnce()) -> u64 {
     let before = Direct::conversations();
     work();
     Direct::conversations() - before
 }
 
-/// Everything there is to know of ten thousand metrics takes one round trip for
-/// each kind of question, although neither requests nor replies fit into what
-/// the connection holds.
+/// All metadata of ten thousand metrics need one round trip for each kind of
+/// question, although neither requests nor replies fit into the connection's
+/// buffers.
 #[test]
 fn ten_thousand_metrics_are_bound_in_a_few() {
     const COUNT: u32 = 10_000;
@@ -82,7 +82,7 @@ fn ten_thousand_metrics_are_bound_in_a_few() {
         assert!(found.expect("answers").iter().all(Result::is_ok));
     });
     assert_eq!(made, 1);
-    // What is known is not asked for again.
+    // The client does not ask again for known facts.
     let made = conversations(|| {
         ready(host.lookup_names(&names)).expect("answers");
         ready(host.lookup_descs(&pmids)).expect("answers");
@@ -91,14 +91,14 @@ fn ten_thousand_metrics_are_bound_in_a_few() {
     assert_eq!(made, 0);
 }
 
-/// Names that are not found take one more for the reasons.
+/// Names that are not found need one more for the reasons.
 #[test]
 fn failures_are_explained_all_together() {
     let mut host = peer(10);
     let names: Vec<String> = (0..500).map(|number| format!("m.{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(conversations(|| drop(ready(host.lookup_names(&names)).expect("answers"))), 2);
-    // Where reasons do not matter there is no second one.
+    // Where reasons do not matter, there is no second round trip.
     let mut host = peer(10);
     let questions: Vec<Question<'_>> = names.iter().map(|name| Question::PmidIfAny(name)).collect();
     let mut answers = Vec::new();
@@ -131,7 +131,7 @@ fn questions_of_all_kinds_share_one() {
         Question::Children(""),
         Question::Text(TextSubject::Metric(Pmid(8)), TextKind::Help),
     ];
-    // One line is all there is: the help is asked for before.
+    // There is only one line, after a question for the help.
     let second = [
         Question::Pmid("no.such.metric"),
         Question::Desc(Pmid(99_999)),
@@ -157,7 +157,7 @@ fn questions_of_all_kinds_share_one() {
     assert!(found[3..].iter().all(Result::is_ok), "{found:?}");
 }
 
-/// A fetch of more metrics than pmcd takes in one request, with its domains.
+/// A fetch of more metrics than pmcd accepts in one request, with its domains.
 #[test]
 fn a_fetch_takes_one_however_large() {
     let mut host = peer(100_000);

@@ -1,5 +1,5 @@
-//! TLS, authentication, containers and proxies with a real pmcd, and what a
-//! user reads who gets something wrong.
+//! TLS, authentication, containers and proxies with a real pmcd, and the
+//! messages for users who get something wrong.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use super::real_pmcd::{RealPmcd, RealPmproxy, Settings, not_run, open_folder};
 
 /// Users that pmcd can authenticate, each with its realm and its password. The
-/// last one has no account on this system, which pmcd wants as well.
+/// last one has no account on this system, which pmcd needs as well.
 const USERS: &[(&str, Option<&str>, &str)] = &[
     ("nobody", None, "secretpw"),
     ("daemon", Some("elsewhere"), "otherpw"),
@@ -44,8 +44,9 @@ impl Site {
         std::fs::set_permissions(self.path(name), open).expect("permissions");
     }
 
-    /// An authority, certificates that it signs for pmcd and for a client, and
-    /// one of pmcd that signs itself, calls itself an authority and names no host.
+    /// An authority, and certificates that it signs for pmcd and for a client.
+    /// Also one of pmcd that signs itself, calls itself an authority and names no
+    /// host.
     fn make_certificates(&self) {
         let mut params = CertificateParams::new(vec![]).expect("parameters");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -113,7 +114,7 @@ impl Site {
         true
     }
 
-    /// What comes of a connection: `ok` once it answers, or the error, with
+    /// The outcome of a connection: `ok` once it answers, or the error, with
     /// names that are the same on every machine.
     fn outcome(&self, spec: &str, tls: &TlsSettings, ports: &[(u16, &str)]) -> String {
         let options = ConnectOptions {
@@ -234,7 +235,7 @@ fn tls_and_users_are_who_they_say() {
             "localhost:PORT: pmcd rejected the credentials or the container: No such process; \
              the user needs an account on that host, too, not with pmcd alone",
         ),
-        // The realm is taken along: without it there is no such user.
+        // The realm is part of the login: without it there is no such user.
         (
             "localhost:PORT?user=daemon&pass=otherpw&realm=elsewhere",
             &nothing,
@@ -285,9 +286,9 @@ fn demands_of_pmcd_are_met_or_explained() {
     let careless = lenient.clone().allow_other_names();
     let known_socket = format!("unix:{}", known.socket.display());
     assert_eq!(outcome("localhost:KNOWN?user=nobody&pass=secretpw", &anonymous), "ok");
-    // The system itself says who is at the other end of a socket.
+    // The system itself identifies the other end of a socket.
     assert_eq!(outcome(&known_socket, &anonymous), "ok");
-    // Within its host pmcd asks for no certificate, except in TLS.
+    // Within its host, pmcd requires no certificate, except in TLS.
     assert_eq!(outcome("127.0.0.1:CERTIFIED", &anonymous), "ok");
     for (spec, tls, expected) in [
         (
@@ -395,7 +396,7 @@ fn containers_are_named_to_pmcd() {
     }
 }
 
-/// What is wrong with the socket is told only if the network is no way either.
+/// A fault of the socket is reported only if the network fails too.
 #[test]
 fn local_falls_back_when_the_socket_is_no_good() {
     let Some(pmcd) = RealPmcd::start() else { return };

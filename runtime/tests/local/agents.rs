@@ -1,4 +1,4 @@
-//! Agents of an application beside each other in one context.
+//! Several agents of an application in one context.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
 
-/// Serves what its table says. Metrics over instances have one value for
-/// each of two; each fetch counts.
+/// An agent over a table. Metrics over instances have one value for each of
+/// two; each fetch counts.
 struct Tabled {
     domain: u32,
     metrics: Vec<(&'static str, u32, ValueType, bool)>,
@@ -221,7 +221,7 @@ fn value_sets_come_in_the_order_of_the_request() {
                 Ok(0),
             ]
         );
-        // Each agent is told once that a fetch begins.
+        // Each agent begins a fetch once.
         for slot in [0, 6] {
             assert_eq!(sets[slot].value(0), Some(RawValueRef::InPlace(fetch)));
         }

@@ -1,10 +1,10 @@
 //! The Linux agent over recorded trees of /proc and /sys, compared with the
-//! values written down beside them.
+//! expected values beside them.
 //!
-//! `linux-modern` is a machine of the kernel's present; `linux-2.6` an old
-//! one that lacks much; `linux-broken` has lines cut off, numbers that are
-//! none and bytes that are no text. With `UPDATE_GOLDEN=1` the values are
-//! written anew, to be looked over before they are committed.
+//! `linux-modern` is a machine with a present-day kernel. `linux-2.6` is an old
+//! one that lacks much. `linux-broken` has lines cut off, malformed numbers and
+//! bytes that are not text. `UPDATE_GOLDEN=1` writes the values anew; read them
+//! before you commit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use pmderive_runtime::source::MetadataSource;
 
 use crate::render::{Rendered, render};
 
-/// Metrics that are asked of this host's kernel, whatever the tree.
+/// Metrics that come from this host's kernel, whatever the tree is.
 const FROM_THE_KERNEL: &[&str] = &[
     "kernel.uname.",
     "hinv.machine",

@@ -1,5 +1,6 @@
-//! Metrics of agents inside the process: the Linux agent over recorded trees,
-//! on this host and next to pmdalinux itself, processes next to pmdaproc, samples next to pmdasample, and agents of an application.
+//! Metrics of agents inside the process: the Linux agent over recorded trees, on this host and next
+//! to pmdalinux itself; processes next to pmdaproc; samples next to pmdasample; and agents of an
+//! application.
 
 mod agents;
 mod golden;

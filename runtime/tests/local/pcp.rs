@@ -1,5 +1,4 @@
-//! PCP's own agents, which `pminfo -L` loads into its process, so that no
-//! pmcd is needed.
+//! PCP's own agents, which `pminfo -L` loads into its process without a pmcd.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +13,14 @@ use crate::render::Rendered;
 /// nowhere the numbers that its agents gave to instances before.
 pub struct Pcp {
     directory: tempfile::TempDir,
-    /// How `pminfo -K` is told of the agent.
+    /// The option `-K` of `pminfo` for the agent.
     agent: String,
 }
 
 impl Pcp {
-    /// PCP with one agent; `None` where it is not installed. Then nothing is
-    /// compared, which must not happen where the whole suite is meant to run.
+    /// PCP with one agent. `None` where it is not installed; nothing is
+    /// compared then, which must not happen where the whole suite is meant to
+    /// run.
     pub fn with_agent(domain: u32, name: &str) -> Option<Pcp> {
         let object = format!("/var/lib/pcp/pmdas/{name}/pmda_{name}.so");
         if !Path::new(&object).exists() {
@@ -34,7 +34,7 @@ impl Pcp {
         let name_space = directory.path().join("pmns");
         fs::create_dir(&name_space).expect("a directory");
         for entry in fs::read_dir("/var/lib/pcp/pmns").expect("PCP's name space").flatten() {
-            // All parts but those that are built from the others.
+            // All parts except those that are built from the others.
             if !["root", "root.prev", "stdpmid", ".NeedRebuild"]
                 .iter()
                 .any(|built| entry.file_name() == *built)
@@ -61,14 +61,14 @@ impl Pcp {
         Some(Pcp { directory, agent })
     }
 
-    /// What `pminfo` says of metrics, described like ours.
+    /// `pminfo`'s output about metrics, in our form.
     pub fn pminfo(&self, root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
-        // One metric at a time: where a file is missing, an agent fails a whole fetch.
+        // One metric at a time: if a file is missing, an agent fails a whole fetch.
         let text = self.printed(root, &["-b", "1", "-d", "-m", "-f"], names);
         paragraphs(&text, names).into_iter().filter_map(metric).collect()
     }
 
-    /// What `pminfo` prints, with these options.
+    /// The output of `pminfo` with these options.
     pub fn printed(&self, root: &Path, options: &[&str], names: &[String]) -> String {
         let numbers = self.directory.path().join("config");
         if numbers.exists() {
@@ -91,8 +91,8 @@ impl Pcp {
     }
 }
 
-/// What pminfo prints of each metric. Arguments of a process may hold empty
-/// lines, so that only one before a metric's name parts two of them.
+/// pminfo's output for each metric. Arguments of a process may contain empty
+/// lines, so only one before a metric's name separates two metrics.
 fn paragraphs<'t>(text: &'t str, names: &[String]) -> Vec<&'t str> {
     let mut starts = Vec::new();
     for (end, gap) in text.match_indices("\n\n") {

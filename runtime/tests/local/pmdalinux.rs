@@ -1,8 +1,8 @@
-//! The Linux agent next to PCP's own, which `pminfo -L` loads into its
-//! process, so that no pmcd is needed.
+//! The Linux agent next to PCP's own, which `pminfo -L` loads into its process
+//! without a pmcd.
 //!
-//! pmdalinux keeps the numbers it gives to instances in files; here it gets
-//! an empty directory for them, so that both number afresh.
+//! pmdalinux keeps the numbers of its instances in files. Here it gets an empty
+//! directory for them, so both agents number afresh.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,8 +26,8 @@ const MEANT_ON_ANY_HOST: &[(&str, &str)] = &[
     ("mem.vmstat.balloon_", "pmdalinux confuses inflate and deflate"),
 ];
 
-/// Differences that are meant, on the recorded trees only: the beginning of
-/// the tree's name, that of the metric's, and why.
+/// Intended differences, on the recorded trees only: the beginning of the
+/// tree's name, that of the metric's, and the reason.
 const MEANT_ON_TREES: &[(&str, &str, &str)] = &[
     ("linux-", "network.interface.mtu", "pmdalinux asks this host's kernel"),
     ("linux-", "network.interface.up", "pmdalinux asks this host's kernel"),
@@ -46,8 +46,8 @@ const MEANT_ON_TREES: &[(&str, &str, &str)] = &[
 const DISTURBED: &[&str] =
     &["mem.", "vfs.", "filesys.", "kernel.all.nprocs", "kernel.all.run", "network.sockstat."];
 
-/// True where pmdalinux says 0, -1 without a sign, "unknown" or that it failed,
-/// and we have no value, of something that the kernel does not provide.
+/// True if pmdalinux gives 0, an unsigned -1, "unknown" or a failure, and we
+/// give no value, for a fact that the kernel does not provide.
 fn made_up(ours: &[String], theirs: &[String]) -> bool {
     let missing: Vec<&String> = theirs.iter().filter(|value| !ours.contains(value)).collect();
     let extra = ours.iter().any(|value| value.starts_with(' ') && !theirs.contains(value));
@@ -68,16 +68,16 @@ fn meant_on_tree(tree: &str, name: &str) -> bool {
     list.any(|(trees, prefix, _)| tree.starts_with(trees) && name.starts_with(prefix))
 }
 
-/// The values of a metric by instance; where there are none, the reason is the
-/// only key.
+/// The values of a metric by instance. Without values, the reason is the only
+/// key.
 fn by_instance(metric: &Rendered) -> BTreeMap<&str, &str> {
     let parts = |line: &'_ String| line.split_once("value ").map(|(key, _)| key.len());
     let values = metric.values.iter();
     values.map(|line| line.split_at(parts(line).unwrap_or(line.len()))).collect()
 }
 
-/// True when our value is that of one of the two readings of theirs, or a
-/// number between these.
+/// True if our value is that of one of their two readings, or a number between
+/// them.
 fn fits(before: &str, ours: &str, after: &str) -> bool {
     let number = |text: &str| text.strip_prefix("value ").and_then(|text| text.parse::<f64>().ok());
     if before == ours || ours == after {
@@ -91,7 +91,7 @@ fn fits(before: &str, ours: &str, after: &str) -> bool {
     }
 }
 
-/// The instances whose values fit, see [`fits`]; `None` where theirs has other
+/// The instances whose values fit, see [`fits`]. `None` if theirs has other
 /// instances.
 fn fitting<'m>(
     before: &Rendered,
@@ -124,9 +124,9 @@ fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
     }
     names.retain(|name| !meant_on_any_host(name));
 
-    // Values move while both read, so that ours has to lie between two of
-    // theirs; what fluctuates may miss that in one round, but not in all. The
-    // instances of a metric fluctuate each on its own.
+    // Values move during both readings, so ours must lie between two of theirs.
+    // Fluctuating values may miss that in one round, but not in all. Each
+    // instance of a metric fluctuates by itself.
     let mut left: BTreeMap<String, BTreeSet<String>> =
         names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
     let mut last = String::new();

@@ -1,5 +1,5 @@
 //! The agent for processes next to PCP's own: descriptors of all metrics, and
-//! the values of a process that does nothing.
+//! the values of an idle process.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -57,9 +57,8 @@ fn a_process_has_the_values_that_pmdaproc_gives_it() {
     let names = context.traverse("").expect("in this process");
     assert!(names.len() > 140, "{}", names.len());
 
-    // What is shared depends on other processes: each value has to be the one
-    // before or after it once. pmdaproc does not give all of them unless
-    // others are asked for as well.
+    // Shared values depend on other processes: each must equal the one before
+    // or after it once. pmdaproc gives some of them only together with others.
     let mut left = names.clone();
     let mut last = Vec::new();
     for _ in 0..20 {

@@ -1,5 +1,5 @@
-//! The agent for tests and demonstrations: its metrics are described as
-//! pmdasample describes them, and values can be stored.
+//! The agent for tests and demonstrations: its descriptions are those of
+//! pmdasample, and values can be stored.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! Metrics of a source as `pminfo -dmf` prints them, so that the two can be
-//! laid side by side.
+//! Metrics of a source as `pminfo -dmf` prints them, to compare the two.
 
 use pmderive_runtime::model::{InDom, MetricDesc, RawValueRef, ValueType, write_unknown_block};
 use pmderive_runtime::result::ResultBatch;
@@ -11,7 +10,8 @@ pub struct Rendered {
     pub name: String,
     /// The lines that describe the metric.
     pub description: String,
-    /// The lines of its values: of each instance, or why there is none.
+    /// The lines of its values: one for each instance, or the reason why there
+    /// is none.
     pub values: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
 //! Local name spaces against the libpcp of this machine: the files of PCP, and
-//! small ones with something wrong in them.
+//! small ones with mistakes in them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use oracle::Oracle;
 /// libpcp as a program.
 struct Libpcp(Oracle);
 
-/// What was loaded, or the first line of what is wrong.
+/// The loaded names, or the first line of the error.
 type Answer = (i32, Vec<String>);
 
 impl Libpcp {
@@ -82,7 +82,7 @@ fn the_name_spaces_of_pcp_are_read_as_by_libpcp() {
     assert!(compared > 20, "{compared}");
 }
 
-/// Files, all of which libpcp reads or refuses as the library does.
+/// Files that libpcp and the library read or refuse alike.
 const FILES: &[&str] = &[
     "root {\n a 1:2:3\n b\n}\nb {\n c 1:2:4\n}\n",
     "root {\n a 1:2:3\n b\n}\n",
@@ -184,7 +184,7 @@ fn small_files_are_read_or_refused_as_by_libpcp() {
         for mode in modes {
             let (mut ours, mut theirs) = (ours(mode, &file), oracle.answer(mode, &file));
             if *mode == "plain" {
-                // There libpcp counts lines from 2.
+                // libpcp counts those lines from 2.
                 let without_place = |line: &mut String| {
                     if let Some((_, rest)) = line.split_once("] ") {
                         *line = rest.to_owned();
@@ -274,7 +274,7 @@ fn names_of_a_file_replace_those_of_a_source() {
     assert_eq!(found, [Ok(load_pmid), name, Ok(load_pmid), nonleaf, name]);
     let all = source.traverse("").unwrap();
     assert!(all.iter().any(|name| name == "mine.load") && all.iter().any(|name| name == load));
-    // Nobody fills it, and it is there all the same.
+    // No agent fills it, and it exists all the same.
     assert!(all.iter().any(|name| name == "dyn"), "{all:?}");
     assert!(!all.iter().any(|name| name == pages || name.starts_with("dyn.")), "{all:?}");
     let children = source.children("kernel").unwrap().unwrap();

@@ -1,15 +1,15 @@
-//! Where we answer otherwise than libpcp 6.0, on purpose.
+//! Rows in which we deliberately answer otherwise than libpcp 6.0.
 
 /// Rows of a table whose answers differ.
 pub struct Difference {
     /// `FILE/TABLE`.
     pub table: &'static str,
-    /// How the text of such a row begins; a star stands for anything. The first
-    /// difference that fits counts.
+    /// The beginning of such a row's text; a star stands for anything. The
+    /// first matching difference counts.
     pub row: &'static str,
-    /// What we answer, where it is the same for all these rows.
+    /// Our answer, if it is the same for all these rows.
     pub ours: Option<&'static str>,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 

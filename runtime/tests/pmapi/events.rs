@@ -1,4 +1,4 @@
-//! Event records: unpacking, flags; and the order of instances.
+//! Event records (unpacking, flags), and the order of instances.
 
 use pmderive_runtime::model::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, PmStatus, RawValue,
@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use crate::{bytes, code, compare, hex, number, text};
 
-/// Turns the words of an array from the byte order of a recording machine to
-/// that of the wire, as far as the array's layout is right.
+/// Converts the words of an array from the byte order of the recording machine
+/// to that of the wire, as far as the array's layout is right.
 fn to_wire(bytes: &mut [u8], is_high_resolution: bool) -> Option<()> {
     fn swap(bytes: &mut [u8], length: usize) -> Option<&mut [u8]> {
         let (word, rest) = bytes.split_at_mut_checked(length)?;
@@ -97,7 +97,7 @@ fn what_is_no_array_of_events_is_refused() {
     let unpacked = |bytes: &[u8]| RawValue::Block { code: 9, bytes: bytes.into() }.events();
     assert_eq!(unpacked(&[]), Err(PmStatus::TOOSMALL));
     let one = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0];
-    // A negative number of parameters is none.
+    // A negative number of parameters counts as none.
     assert_eq!(unpacked(&[&one[..], &[255; 4]].concat()).map(|records| records.len()), Ok(1));
     // A parameter whose length does not even hold itself, and a 64 of 4 bytes.
     let parameter = |head: [u8; 4]| [&one[..], &[0, 0, 0, 1, 1, 1, 1, 1], &head, &[0; 4]].concat();

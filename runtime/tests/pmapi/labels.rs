@@ -21,7 +21,7 @@ fn labels_merge_as_by_libpcp() {
         };
         let ours = match LabelSet::merged_texts(texts) {
             Ok(set) => set.json().to_owned(),
-            // Of a text that cannot be read libpcp says EINVAL.
+            // For a text that cannot be read, libpcp returns EINVAL.
             Err(_) => "-22".to_owned(),
         };
         (theirs, ours)
@@ -39,7 +39,7 @@ fn labels_that_are_not_wanted_are_left_out() {
     assert_eq!(LabelSet::merged_where(&sets, |_| false).json(), "");
 }
 
-/// What libpcp 6.0.3 printed.
+/// The output of libpcp 6.0.3.
 #[test]
 fn labels_print_as_by_libpcp() {
     let pmid = Pmid(0x0740_007f);
@@ -128,7 +128,7 @@ fn labels_of_a_metric_come_level_by_level() {
     assert_eq!(source.labels_of_metric(Pmid::new(5, 6, 8)).unwrap(), Err(PmStatus::PMID));
 }
 
-/// As pmLookupLabels(3) of libpcp 6.0.3 answers for the sample agent.
+/// The answers of libpcp 6.0.3's pmLookupLabels(3) for the sample agent.
 #[test]
 fn labels_of_a_real_metric_are_those_of_libpcp() {
     let Some(pmcd) = RealPmcd::start() else { return };

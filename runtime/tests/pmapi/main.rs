@@ -1,6 +1,6 @@
 //! Values, events, numbers, labels and statuses against answers recorded from
-//! libpcp 6.0: every row of the tables of `tests/data/pmapi` that this crate
-//! has a function for, but for those of [`DIFFERENCES`]; and units beyond them.
+//! libpcp 6.0: every row of the tables of `tests/data/pmapi` for which this
+//! crate has a function, except those of [`DIFFERENCES`]. Further units, too.
 
 mod differences;
 mod events;
@@ -27,8 +27,8 @@ fn rows(file: &str, table: &str) -> Vec<Json> {
     rows
 }
 
-/// Answers every row of a table and compares: `answer` gives what libpcp said
-/// and what we say. A row differs exactly if it stands in [`DIFFERENCES`].
+/// Answers and compares every row of a table. `answer` returns libpcp's answer
+/// and ours. A row differs exactly if it is in [`DIFFERENCES`].
 fn compare(file: &str, table: &str, answer: impl Fn(&Json) -> (String, String)) {
     let table_name = format!("{file}/{table}");
     let mut used = vec![false; DIFFERENCES.len()];

@@ -85,10 +85,10 @@ fn units_read_as_by_libpcp() {
         };
         let ours = match Units::parse_version_6(text(&row[0])) {
             Ok(parsed) => {
-                // What PCP 6 understands means the same to PCP 7.
+                // A text that PCP 6 understands means the same to PCP 7.
                 let version_7 = Units::parse(text(&row[0])).map(|parsed| parsed.units);
                 assert_eq!(version_7, Ok(parsed.units), "{row}");
-                // With as many digits as the table has.
+                // The multiplier with as many digits as in the table.
                 let multiplier = pmderive_runtime::model::format_g(parsed.multiplier, 17);
                 format!("{:?} {}", parsed.units, multiplier.replace("-nan", "nan"))
             }

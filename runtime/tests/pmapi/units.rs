@@ -1,4 +1,4 @@
-//! Units: what recorded answers of libpcp do not tell, beside what they do.
+//! Units: recorded answers of libpcp, and cases beyond them.
 
 use pmderive_runtime::model::{Conversion, Units, UnitsErrorKind, fuzz_units};
 

@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use crate::{bytes, code, compare, hex, number, text, units};
 
 /// A value in the table's form, which is that of a little-endian machine's
-/// memory: the format, the block's type, its length where that is not what the
-/// bytes have, and the bytes.
+/// memory: the format, the block's type, its length if it differs from that of
+/// the bytes, and the bytes.
 fn raw(format: i64, block_type: i64, length: Option<i64>, mut bytes: Vec<u8>) -> RawValue {
     if format == 0 {
         return RawValue::InPlace(u32::from_le_bytes(bytes.try_into().unwrap()));
@@ -50,7 +50,7 @@ fn normal(value_type: ValueType, value: &str) -> String {
     }
 }
 
-/// Status and value, of the table and of ours.
+/// Status and value, from the table and from us.
 fn outcomes(
     wanted: ValueType,
     status: &Json,
@@ -115,7 +115,7 @@ fn values_rescale_as_by_libpcp() {
     });
 }
 
-/// Where libpcp overflows, the exact result or none.
+/// Where libpcp overflows, we give the exact result or none.
 #[test]
 fn integers_rescale_exactly_or_not_at_all() {
     for row in crate::rows("conv_scale", "overflow_quirks") {
@@ -155,7 +155,7 @@ fn values_print_as_by_libpcp() {
     });
 }
 
-/// What libpcp 6.0.3 printed beyond the table.
+/// Output of libpcp 6.0.3 beyond the table.
 #[test]
 fn more_values_print_as_by_libpcp() {
     let clock = |at: Timestamp, digits: usize| {
@@ -238,7 +238,7 @@ fn more_values_print_as_by_libpcp() {
         RawValue::InPlace(word).print(&mut printed, ValueType::Unknown, width, &clock);
         assert_eq!(String::from_utf8(printed).unwrap(), expected, "{word} {width}");
     }
-    // Bytes that are no UTF-8 stay as they are.
+    // Bytes that are not UTF-8 stay unchanged.
     let mut printed = Vec::new();
     let latin = RawValue::Block { code: 6, bytes: [0xff, 0xe9, 0].into() };
     latin.print(&mut printed, ValueType::String, 6, &clock);

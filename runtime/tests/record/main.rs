@@ -1,5 +1,5 @@
-//! Record mode: order of calls and files always; archives of the real
-//! pmlogger, and the folio of the real libpcp_gui, wherever PCP is installed.
+//! Record mode: the order of calls and the files always; archives of the real
+//! pmlogger, and the folio of the real libpcp_gui, where PCP is installed.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn calls_have_an_order() {
     assert_eq!(status(recording.argument(None, "-s5")), Err(INVALID));
     let again = Recording::create(&path, "tests", true).unwrap_err();
     assert_eq!(again.status(), PmStatus(-17), "{again}");
-    // What the manual says and libpcp_gui does not do.
+    // The manual describes this, but libpcp_gui does not do it.
     writeln!(recording.replay_config().unwrap(), "replay").unwrap();
     let first = recording.add_host("nohost.invalid", true).unwrap();
     assert_eq!(recording.add_host("other", true).unwrap_err().status(), INVALID);
@@ -104,7 +104,7 @@ fn the_folio_is_that_of_libpcp_gui() {
         recording.start().unwrap();
         assert_eq!(folio(&ours), folio(&theirs));
 
-        // There are no such hosts, which each call tells.
+        // Each call reports that there are no such hosts.
         for id in ids {
             assert!(!recording.wait(id).unwrap().success());
             let log = std::fs::read_to_string(recording.log_file(id)).unwrap();
@@ -117,7 +117,7 @@ fn the_folio_is_that_of_libpcp_gui() {
     }
 }
 
-/// A process that nobody else ends, whatever becomes of the test.
+/// A process that is killed in the end, even if the test fails.
 struct EndedAtLast(u32);
 
 impl Drop for EndedAtLast {
@@ -169,7 +169,7 @@ fn archives_are_recorded_by_pmlogger() {
     recording.stop(None, "").unwrap();
     assert!(!recording.is_on());
     assert!(recording.wait(hosts[0]).unwrap().success());
-    // The other one goes on, until someone ends it.
+    // The other one continues until it is ended.
     assert_eq!(recording.exit_status(hosts[1]).unwrap(), None);
     let log = recording.log_file(hosts[1]);
     wait_for("the detached logger", || {

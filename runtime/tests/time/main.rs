@@ -1,5 +1,5 @@
-//! Zones, intervals, points in time, windows and metrics as people write them, against
-//! rows recorded from libpcp and the libpcp of this machine.
+//! Zones, intervals, points in time, windows and metrics as users write them, compared
+//! with rows recorded from libpcp and with the libpcp of this machine.
 
 mod metrics;
 mod options;

@@ -16,7 +16,7 @@ fn default(kind: i64, source: Option<&str>) -> SpecSource {
     }
 }
 
-/// What the library says, in the fields of the oracle.
+/// The library's answer, in the fields of the oracle.
 fn ours(text: &str, default: SpecSource) -> Vec<String> {
     match MetricSpec::parse(text, default) {
         Err(error) => vec!["-12345".to_owned(), format!("{error}\n")],

@@ -1,4 +1,4 @@
-//! What options about time mean for a source.
+//! The meaning of time options for a source.
 
 use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::model::Timestamp;

@@ -5,11 +5,11 @@ use crate::program::{Oracle, answer};
 /// Stands for an option that is absent.
 pub const ABSENT: &str = "\u{1}";
 
-/// Asks libpcp; `None` without PCP, with a word on standard error. A question
-/// is its fields, see `oracle.c`; so is an answer.
+/// Asks libpcp; `None` without PCP, with a message on standard error. A
+/// question is a list of fields, see `oracle.c`; so is an answer.
 ///
 /// # Panics
-/// PCP is missing although `CI` is set, or the program does not work.
+/// If PCP is missing although `CI` is set, or if the program does not work.
 pub fn answers(questions: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/time/oracle.c");
     let oracle = Oracle::compile(source, &[])?;

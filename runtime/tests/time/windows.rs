@@ -38,7 +38,7 @@ fn shown(time: Option<Timestamp>) -> String {
     time.map_or_else(|| "max".to_owned(), |time| time.to_string())
 }
 
-/// What the library says, in the fields of the oracle.
+/// The library's answer, in the fields of the oracle.
 fn ours(zone: &str, bounds: (&str, &str), options: [Option<&str>; 4]) -> Vec<String> {
     let [start, finish, align, origin] = options;
     let spec = WindowSpec { start, finish, align, origin };
@@ -198,7 +198,7 @@ fn random_windows_are_those_of_libpcp() {
         let zone = choices.of(&zones);
         let mut question: Vec<String> = ["window", zone, first, last].map(str::to_owned).into();
         for option in 0..4 {
-            // One of them always, all of them seldom.
+            // One of the options is always present, all of them seldom.
             let text = match (choices.below(3), option) {
                 (0, 2) => choices.of(&["1h", "10m", "3.7s", "1day", "0", "x"]).to_owned(),
                 (0, _) | (1, 0) => specification(&mut choices),

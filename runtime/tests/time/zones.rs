@@ -15,8 +15,8 @@ fn at(sec: i64) -> Timestamp {
 
 /// Deliberate differences: zone, second, and what libpcp shows.
 const DIFFERENCES: &[(&str, i64, &str, &str)] = &[
-    // glibc takes the changes of this zone from the file of New York, and with
-    // them, from 2038 on, the offset of New York.
+    // glibc reads the changes of this zone from the file of New York. From 2038
+    // on it also uses the offset of New York.
     ("CET-1CEST", 2_147_483_647, "Tue Jan 19 04:14:07 2038\n", "Mon Jan 18 22:14:07 2038\n"),
     ("CET-1CEST", 2_147_483_648, "Tue Jan 19 04:14:08 2038\n", "Mon Jan 18 22:14:08 2038\n"),
     ("CET-1CEST", 4_102_444_800, "Fri Jan  1 01:00:00 2100\n", "Thu Dec 31 19:00:00 2099\n"),
@@ -58,8 +58,8 @@ fn zone_names(folder: &Path, prefix: &str, names: &mut Vec<String>) {
     }
 }
 
-/// Rules as text, sound ones and others, but none that end within a rule: of
-/// those the C library keeps pieces.
+/// Rules as text, valid ones and others, but none that ends within a rule: the
+/// C library keeps pieces of those.
 fn rules(choices: &mut Choices) -> String {
     let offsets = ["5", "-1", "+3:30", "-10:30:15", "0", "24", "25", "-00:00:59", "", "x", " 4"];
     let days = ["M3.2.0", "M10.5.6", "M1.1.3", "J1", "J60", "J365", "0", "59", "364", "M4.5.2"];
@@ -90,9 +90,9 @@ fn every_zone_is_the_c_librarys() {
     let mut questions = Vec::new();
     for (index, name) in names.iter().enumerate() {
         for _ in 0..6 {
-            // From 1900 to 2070; for rules from 2008 to 2037. The C library has for
-            // those without changes the ones of the USA from a file, and before 1970
-            // moves the changes of all rules to 1970.
+            // From 1900 to 2070; for rules from 2008 to 2037. For rules without
+            // changes, the C library uses those of the USA from a file. Before 1970
+            // it moves the changes of all rules to 1970.
             let (from, to) = if index < files {
                 (-2_208_988_800, 3_155_760_000)
             } else {
@@ -163,7 +163,7 @@ fn dates_are_found_again() {
     assert_eq!(second(new_york, "2024-11-03 01:30", None), 1_730_611_800);
     assert_eq!(second(new_york, "2024-11-03 01:30", Some(false)), 1_730_615_400);
     assert_eq!(second("Europe/Berlin", "2024-10-27 02:30", None), 1_729_992_600);
-    // By the clocks of winter in summer.
+    // Winter time in summer.
     assert_eq!(second(new_york, "2024-07-03 05:00", Some(false)), 1_720_000_800);
     assert_eq!(second("UTC", "2024-02-30 24:60", None), second("UTC", "2024-03-02 01:00", None));
 }

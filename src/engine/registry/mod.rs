@@ -1,8 +1,7 @@
-//! Definitions by name, as they were registered, independent of any source.
+//! Definitions by name, as callers registered them, independent of any source.
 //!
 //! A registry is a value. Clones are cheap and do not change, so a context can
-//! use one while others register more. A registry does not know who uses its
-//! clones.
+//! use one while other threads register more.
 
 mod reading;
 mod refusals;
@@ -39,7 +38,7 @@ pub struct Registered {
     pub is_named: bool,
     /// The expression.
     pub expr: Arc<Expr>,
-    /// Of name and text. Previous samples are kept under it.
+    /// Key from name and text. Previous samples are stored under it.
     pub key: DefinitionKey,
     /// Identifier of the metric. An expression without a name has none.
     pub pmid: Option<Pmid>,
@@ -127,7 +126,7 @@ impl Registry {
     }
 
     /// Assigns identifiers to the anonymous metrics, if they have none. Version
-    /// 7 does so first of all, version 6 when definitions are loaded or a
+    /// 7 does so first. Version 6 does so when definitions are loaded or a
     /// context is opened.
     pub(crate) fn define_anonymous(&mut self) {
         if self.anonymous.is_none() {
@@ -169,13 +168,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes over the definitions of another registry, and the names of those with
-    /// mistakes; names that are defined here keep their definitions.
+    /// Copies the definitions of another registry, and the names of its refused
+    /// ones. Names that are defined here keep their definitions.
     #[cfg(feature = "lsp")]
     pub(crate) fn adopt(&mut self, other: &Registry) {
         for one in other.definitions() {
             if !self.defines(&one.name) {
-                // What has no room any more is told where it is defined.
+                // The registry that defines it has reported what exceeds the
+                // limit.
                 let _ = self.insert(Registered::clone(one), &mut Diagnostics::default());
             }
         }
@@ -184,9 +184,9 @@ impl Registry {
         }
     }
 
-    /// The registry in place of an earlier one: a definition with the same name and
-    /// text as there has the same identifier, and the others have new ones. Nothing
-    /// if there are not enough of them.
+    /// The registry in place of an earlier one. A definition with the same name and
+    /// text as there has the same identifier, and the others have new ones. `None`
+    /// if there are not enough identifiers.
     pub(super) fn in_place_of(mut self, former: &Registry) -> Option<Registry> {
         let definitions = self.definitions().to_vec();
         let texts = std::mem::take(&mut self.texts);
@@ -214,7 +214,7 @@ impl Registry {
             let is_read_once = |same: &&Arc<Registered>| {
                 Arc::ptr_eq(&same.expr, &one.expr) && same.name_span == one.name_span
             };
-            // What is bound stays bound.
+            // Bound definitions stay bound.
             self.enter(match same.filter(is_read_once) {
                 Some(same) => Arc::clone(same),
                 None => Arc::new(Registered { pmid: Some(pmid), ..Registered::clone(&one) }),
@@ -223,7 +223,7 @@ impl Registry {
         Some(self)
     }
 
-    /// Makes room for so many definitions more.
+    /// Makes room for `count` more definitions.
     fn reserve(&mut self, count: usize) {
         self.by_name.reserve(count);
         self.by_pmid.reserve(count);
@@ -291,7 +291,7 @@ impl Registry {
         self.texts.get(&(pmid, kind)).map(|text| &**text)
     }
 
-    /// The first line about a metric: of its short text, and without one of its help text.
+    /// The first line about a metric: of its short text, or else of its help text.
     #[cfg(feature = "fleet")]
     pub(crate) fn line_about(&self, pmid: Pmid) -> Option<&str> {
         let kinds = [TextKind::OneLine, TextKind::Help].into_iter();

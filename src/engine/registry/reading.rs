@@ -1,7 +1,7 @@
-//! Turns texts into definitions: texts from files, from the environment and
-//! from a program.
+//! Turns texts into definitions. The texts come from files, the environment or
+//! a program.
 //!
-//! It reports mistakes in a text. [`Registry::insert`] decides about a
+//! This module reports mistakes in a text. [`Registry::insert`] decides about a
 //! definition without mistakes.
 
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl Registry {
     }
 
     /// Registers the definitions in files as [`Registry::load`] does. `extensions`
-    /// says of a file, by its name, whether it may use extensions, or nothing if
-    /// it is to be passed over.
+    /// gets the name of a file and says whether the file may use extensions.
+    /// `None` skips the file.
     pub(crate) fn load_with(
         &mut self,
         paths: &str,
@@ -85,8 +85,8 @@ impl Registry {
         files.into_iter().filter_map(add).sum()
     }
 
-    /// Sets the options in `PCP_DERIVED_CONTROL` (PCPIntro(1)). Nobody can
-    /// change them afterwards. Version 6 does not know the variable.
+    /// Sets the options in `PCP_DERIVED_CONTROL` (PCPIntro(1)). Later calls
+    /// cannot change them. Version 6 does not know the variable.
     pub fn set_system_controls(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) {
         let Some(text) = system::controls() else { return };
         if !self.language.dialect.is_version_7() {
@@ -134,8 +134,8 @@ impl Registry {
         self.add_items(items, of_lines, source, sources, diagnostics)
     }
 
-    /// Registers the definitions in the text of a definition file that may use
-    /// extensions, or may not.
+    /// Registers the definitions in the text of a definition file, with or
+    /// without extensions.
     pub(crate) fn add_text_with(
         &mut self,
         source: SourceId,
@@ -149,7 +149,7 @@ impl Registry {
         self.add_items(items, of_lines, source, sources, diagnostics)
     }
 
-    /// Registers what a text says. `of_lines` is what is wrong with its lines.
+    /// Registers the items of a text. `of_lines` are the mistakes in its lines.
     fn add_items(
         &mut self,
         items: Vec<DefinitionItem>,
@@ -191,8 +191,8 @@ impl Registry {
                 }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);
-                    // The reader has checked the name. It is missing only if
-                    // its metric was one too many.
+                    // The reader has checked the name. The metric is missing only
+                    // if it exceeded the limit.
                     let _ = self.set_text(name, kind, &text.text);
                 }
                 DefinitionItem::Control { setting, line } => {

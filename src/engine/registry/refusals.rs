@@ -1,5 +1,5 @@
-//! Diagnostics about definitions and options that are correct but come too
-//! late, or are one too many.
+//! Diagnostics about definitions and options that are correct, but come too
+//! late or exceed a limit.
 
 use pmderive_runtime::model::PmStatus;
 
@@ -33,8 +33,8 @@ pub fn no_room(
     PcpError { offset: 0, message: Some(words.to_owned()) }
 }
 
-/// Reports an option that was understood but could not be set. libpcp's words
-/// have no place.
+/// Reports an option that is correct but could not be set. libpcp's words have
+/// no place.
 pub fn not_set(
     setting: Setting,
     outcome: Result<(), PmStatus>,

@@ -1,5 +1,5 @@
-//! Binds the definitions of a session, each when it is first used. The result
-//! stays until the definition or the source's metadata changes.
+//! Binds each definition of a session at its first use. The result stays until
+//! the definition or the source's metadata changes.
 
 use std::sync::Arc;
 
@@ -46,9 +46,9 @@ pub(super) enum Outcome {
 pub(super) type Typed = Vec<(DefinitionKey, TypedExpr)>;
 
 impl<S: FetchSource> Session<S> {
-    /// The mistakes in a derived metric in this session, if any, with the texts
-    /// that the diagnostics point into. A metric of the source that hides it is one.
-    /// Names in place of unknown ones are for [`Session::with_suggestions`] to say.
+    /// The mistakes in a derived metric in this session, if any, with the texts that
+    /// the diagnostics point into. If a metric of the source hides it, that is one.
+    /// [`Session::with_suggestions`] adds names in place of unknown ones.
     ///
     /// # Errors
     /// The source failed.
@@ -65,10 +65,10 @@ impl<S: FetchSource> Session<S> {
         Ok((diagnostics, self.scope.sources.clone()))
     }
 
-    /// The mistakes in derived metrics since the last call, in the order in
-    /// which the metrics were first used, with the texts that the diagnostics
-    /// point into. libpcp reports mistakes when they happen. Names in place of unknown
-    /// ones are for [`Session::with_suggestions`] to say.
+    /// The mistakes in derived metrics since the last call, in the order of the
+    /// metrics' first use, with the texts that the diagnostics point into. libpcp
+    /// reports mistakes when they happen. [`Session::with_suggestions`] adds names in
+    /// place of unknown ones.
     pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
         let mut diagnostics = Diagnostics::default();
         for pmid in std::mem::take(&mut self.untold) {
@@ -79,9 +79,9 @@ impl<S: FetchSource> Session<S> {
         (diagnostics, self.scope.sources.clone())
     }
 
-    /// The same mistakes with suggestions of names in place of unknown ones, and before them
-    /// the mistakes in further definitions that the mistaken ones need. That takes a look at
-    /// all names of the source, so it is for those that somebody will see.
+    /// The same mistakes with suggested names in place of unknown ones. Before them come the
+    /// mistakes in further definitions that the mistaken ones need. This reads all names of
+    /// the source, so call it only for mistakes that a user will see.
     ///
     /// # Errors
     /// The source failed.
@@ -109,10 +109,10 @@ impl<S: FetchSource> Session<S> {
         Ok(told)
     }
 
-    /// Binds the definitions that are not bound yet, all together.
+    /// Binds all definitions that are not bound yet, together.
     ///
     /// # Errors
-    /// The source failed, and none of them is bound.
+    /// The source failed. None of them is bound then.
     pub(super) fn bind(
         &mut self,
         pmids: impl IntoIterator<Item = Pmid>,
@@ -159,8 +159,8 @@ impl<S: FetchSource> Session<S> {
         Ok(reads.metrics.iter().flatten().copied().collect())
     }
 
-    /// What each metric of a list reads of the source. A metric of the source reads itself;
-    /// one that cannot be used reads nothing.
+    /// The metrics of the source that each metric of a list reads. A metric of the source
+    /// reads itself; one that cannot be used reads nothing.
     ///
     /// # Errors
     /// The source failed.

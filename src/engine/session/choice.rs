@@ -1,5 +1,6 @@
-//! Definitions and expressions that a session was told to compute, in an order.
-//! Similar sources share the program, as with [`Engine::compile`].
+//! The definitions and expressions that a session's user chose to compute, in
+//! the user's order. Similar sources share the program, as with
+//! [`Engine::compile`].
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub(super) struct Choice {
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
     lost: bool,
-    /// Number of evaluations when something else last came into force.
+    /// Number of the choice's evaluations when another task replaced it.
     pub evaluations: u64,
 }
 
@@ -47,12 +48,12 @@ fn metrics(compiled: &Option<Arc<Compiled>>) -> &[Metric] {
 }
 
 impl<S: FetchSource> Session<S> {
-    /// Compiles definitions of the session's registry, and expressions without
-    /// a name, for sampling from now on. A definition that cannot be used gets
-    /// a diagnostic and does not affect the others. The new choice replaces the
-    /// old one. Previous samples stay for definitions whose operands are the
-    /// same metrics as before. Diagnostics point into the texts of the selection and
-    /// of the registry, which must therefore be in one map; see [`Session`].
+    /// Compiles definitions of the session's registry, and expressions without a
+    /// name, for sampling from now on. A definition that cannot be used gets a
+    /// diagnostic and does not affect the others. The new choice replaces the old
+    /// one. Previous samples stay for definitions whose operands are the same
+    /// metrics as before. Diagnostics point into the texts of the selection and of
+    /// the registry, which must therefore be in one map; see [`Session`].
     ///
     /// # Errors
     /// The source failed. Nothing has changed.

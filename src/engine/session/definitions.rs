@@ -1,7 +1,7 @@
-//! The definitions that one session sees: those of all sessions and its own,
-//! and the options of `pmSetDerivedControl(3)`.
+//! The definitions that one session sees: the shared ones and its own, and the
+//! options of `pmSetDerivedControl(3)`.
 //!
-//! `binding` knows the outcomes of bound definitions.
+//! `binding` keeps the outcomes of bound definitions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,7 +45,7 @@ impl<S: FetchSource> Session<S> {
         self.add(None, text)
     }
 
-    /// Adds what has a name, or an expression.
+    /// Adds a named definition, or an expression.
     fn add(
         &mut self,
         given_name: Option<&str>,
@@ -67,7 +67,7 @@ impl<S: FetchSource> Session<S> {
             }
             let registered = match given_name {
                 Some(name) => registry.parse_named(name, id, &sources, diagnostics)?,
-                // It has a name from now on: its text.
+                // Its text is its name from now on.
                 None => {
                     let first = diagnostics.len();
                     let parsed = registry.parse(id, &sources, diagnostics);
@@ -127,7 +127,7 @@ impl<S: FetchSource> Session<S> {
         Ok(Ok(pmid))
     }
 
-    /// True for mistakes that version 6 does not report: it accepts a metric
+    /// True for mistakes that version 6 does not report. It accepts a metric
     /// with missing operands, which then never has values.
     fn is_passed_over(&self, found: &[Diagnostic]) -> bool {
         self.dialect() == Dialect::Pcp6_0
@@ -135,7 +135,7 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// Sets a help text of a metric (`pmAddDerivedText(3)`): of the global one
-    /// with that name, or else of this session's.
+    /// with that name, or else of this session's own.
     ///
     /// # Errors
     /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
@@ -164,8 +164,8 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
-    /// Sets an option (`pmSetDerivedControl(3)`): the limit of a session only
-    /// for this one, other options for all.
+    /// Sets an option (`pmSetDerivedControl(3)`). The limit of a session
+    /// applies only to this one, other options to all.
     ///
     /// # Errors
     /// `PM_ERR_ARG` for a value that the option cannot have, `PM_ERR_AGAIN` if
@@ -190,7 +190,7 @@ impl<S: FetchSource> Session<S> {
         self.forget_bindings();
     }
 
-    /// Takes the current definitions. Unchanged ones stay bound.
+    /// Reads the current definitions. Unchanged ones stay bound.
     pub(super) fn take_scope(&mut self) {
         let mut scope = self.shared.snapshot();
         self.member.known.store(scope.registry.given(), Ordering::Release);

@@ -1,9 +1,9 @@
 //! Fetches any mix of base and derived metrics.
 //!
-//! Sessions of sources with the same answers determine only once what a list
-//! [`Needs`]: the program for its derived metrics, the further metrics to
-//! fetch, and the origin of each entry of the result. While a session fetches
-//! the same list again and again, it needs only the list's [`Plan`].
+//! A list's [`Needs`] are the program for its derived metrics, the further
+//! metrics to fetch, and the origin of each entry of the result. Sessions of
+//! sources with the same answers determine them only once. A session that
+//! fetches the same list repeatedly uses only the list's [`Plan`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -37,8 +37,8 @@ pub(super) struct Needs {
     id: u64,
     pub pmids: Box<[Pmid]>,
     domains: Box<[InDom]>,
-    /// The meaning of each metric, parallel to the metrics. The needs follow
-    /// from it and from `unusable`.
+    /// The meaning of each metric, parallel to the metrics. It determines the
+    /// needs, together with `unusable`.
     made_of: Box<[Meaning]>,
     /// The status of metrics that cannot be used.
     unusable: PmStatus,
@@ -50,8 +50,7 @@ pub(super) struct Needs {
     pub binding: Arc<Binding>,
     /// Metrics to fetch besides the program's inputs.
     also: Box<[Pmid]>,
-    /// True if there is nothing to compute, so that the source can answer by
-    /// itself.
+    /// True if the session computes nothing, so the source alone can answer.
     is_plain: bool,
     /// True if no delivered value is part of the result.
     pub is_computed: bool,
@@ -75,7 +74,7 @@ pub(super) struct Plan {
     needs: Arc<Needs>,
     /// Identity of the list that was last fetched with it.
     list: u64,
-    /// Number of evaluations when something else last came into force.
+    /// Number of the list's evaluations when another task replaced it.
     pub evaluations: u64,
 }
 
@@ -84,8 +83,8 @@ pub(super) struct Plan {
 enum Meaning {
     /// A metric of the source.
     Fetched,
-    /// A derived metric: the address of the definitions that were checked
-    /// together, and the position among them.
+    /// A derived metric: the address of its group of definitions, and the
+    /// position among them.
     Computed(usize, DefinitionId),
     /// A bound definition that cannot be used.
     Unusable,
@@ -143,7 +142,7 @@ impl Plan {
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
 pub(super) struct Gathered<'e> {
-    /// Each with the group it was bound with.
+    /// Each expression, with its group.
     expressions: Vec<(&'e Arc<Together>, DefinitionId)>,
     /// Their positions, by the address of the group and the position there.
     positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
@@ -185,8 +184,8 @@ impl<'e> Gathered<'e> {
         })
     }
 
-    /// What the metrics of a list read, of which each has its expression here, or itself if
-    /// the source has it.
+    /// The metrics that a list reads. Each metric of the list has its expression here, or
+    /// itself if the source has it.
     pub fn reads(&self, list: Vec<Option<Result<DefinitionId, Pmid>>>) -> Reads {
         let mut reads = Reads { list, ..Reads::default() };
         for (among, at) in &self.expressions {
@@ -204,12 +203,13 @@ impl<'e> Gathered<'e> {
     }
 }
 
-/// The metrics of the source that those of a list read, through whichever definitions.
+/// The metrics of the source that the metrics of a list read, directly or through
+/// definitions.
 #[derive(Debug, Default)]
 pub struct Reads {
     /// The metrics that each expression names. Operands come before their users.
     pub(super) metrics: Lists<Pmid>,
-    /// The expressions that each of them has as operands.
+    /// The operands of each expression, as expressions.
     expressions: Lists<DefinitionId>,
     /// For each metric of the list, its expression, or itself if the source has it.
     /// `None` if it cannot be used.
@@ -415,7 +415,7 @@ impl<S: FetchSource> Session<S> {
         Ok(Readings::delivered(&self.plans[0].needs, &workspace.batch, places, events))
     }
 
-    /// Fetches a list for which nothing is computed.
+    /// Fetches a list without computing.
     fn fetch_plain(
         &mut self,
         list: &FetchList,

@@ -114,8 +114,8 @@ pub struct Session<S> {
     /// The definitions that this session sees.
     scope: Snapshot,
     bound: Arc<BoundByPmid>,
-    /// Metrics in `bound` whose mistakes nobody has taken yet, in the order of
-    /// first use.
+    /// Metrics in `bound` whose mistakes no caller has read yet, in the order
+    /// of first use.
     untold: Vec<Pmid>,
     /// Identities of definitions that were removed while they were bound.
     gone: FxHashSet<DefinitionKey>,
@@ -154,7 +154,7 @@ struct Running {
 /// The current task of the evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InForce {
-    /// Nothing that is still wanted.
+    /// No task that is still needed.
     Nothing,
     Choice,
     /// The needs of a list, by identity.
@@ -175,7 +175,7 @@ const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
 
 impl<S: FetchSource> Session<S> {
     /// A source with derived metrics (pmNewContext(3)). The session also sees definitions that
-    /// are registered later. Sessions that are given the same [`Arc`]s share what is compiled.
+    /// are registered later. Sessions with the same [`Arc`]s share compiled parts.
     ///
     /// # Panics
     /// Engine and definitions have different languages: values would be of two dialects.

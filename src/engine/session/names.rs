@@ -51,8 +51,9 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// True if a node with children must also be listed as a metric. For a
-    /// metric of the source, libpcp lists only the derived metrics below it. It
-    /// aborts on a derived metric that was registered after those below it.
+    /// metric of the source, libpcp lists only the derived metrics below it.
+    /// For a derived metric that was registered after those below it, libpcp
+    /// aborts.
     pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);
@@ -100,7 +101,7 @@ impl<S: FetchSource> Session<S> {
         text.map(Box::from).ok_or(PmStatus::TEXT)
     }
 
-    /// Labels that belong to derived metrics alone: there are none.
+    /// Labels of derived metrics alone: there are none.
     fn labels_of_derived(&self, level: LabelLevel) -> Option<Result<Vec<LabelSet>, PmStatus>> {
         let is_derived = match level {
             LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.is_derived(),
@@ -203,8 +204,8 @@ impl<S: FetchSource> Session<S> {
     /// Combines both answers. `found` is the source's, unless `own` is
     /// complete.
     fn answer(&self, question: Question<'_>, own: Own, found: Answer) -> Answer {
-        // The derived metrics of a source that is a session too: their
-        // identifiers would be taken for those of this session's own.
+        // If the source is a session too, its derived metrics are left out:
+        // their identifiers would be mistaken for those of this session.
         let found = found.and_then(|fact| match fact {
             Fact::Pmid(pmid) if pmid.is_derived() => Err(question.status()),
             fact => Ok(fact),

@@ -1,6 +1,6 @@
-//! The values of one fetch of a list, without copies: computed values are in
-//! the evaluator's columns, delivered ones in the source's result. On demand
-//! they are copied into one result, as in the PMAPI.
+//! The values of one fetch of a list, without copies. Computed values are in
+//! the evaluator's columns, delivered ones in the source's result. On demand,
+//! both are copied into one result, as in the PMAPI.
 
 use std::ops::Range;
 

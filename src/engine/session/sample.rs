@@ -25,14 +25,15 @@ pub struct Sample<'s, S> {
     /// Events since the previous fetch.
     pub events: FetchEvents,
     pub(super) compiled: Option<&'s Compiled>,
-    /// Set when the source fails, because it may then be another one.
+    /// The session's flag to set when the source fails, because it may then be
+    /// another one.
     pub(super) lost: &'s mut bool,
 }
 
 impl<S: FetchSource> Sample<'_, S> {
     /// The instance domain of each metric that has both a domain and values, with
     /// names as of the fetch; parallel to the metrics. [`Shown`](crate::engine::Shown)
-    /// takes them.
+    /// needs them.
     ///
     /// # Errors
     /// The source failed.

@@ -1,10 +1,9 @@
 //! The parts that sessions share when their sources give the same answers:
-//! checked definitions, plans of lists, and memory that is needed only during
-//! an evaluation.
+//! checked definitions, plans of lists, and scratch memory for evaluations.
 //!
-//! Each part is found by everything that it was made of, compared in full. It
-//! exists while a session uses it. Sessions whose answers differ, even only in
-//! identifiers, have their own parts.
+//! The key of a part is everything that it was made from, compared in full. A
+//! part exists while a session uses it. Sessions whose answers differ, even
+//! only in identifiers, have their own parts.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
@@ -28,7 +27,7 @@ use crate::engine::{CheckedSelection, Engine, Registered, Registry, Selection};
 pub(in crate::engine) struct Alike {
     together: Mutex<WeakTable<Together>>,
     needs: Mutex<WeakTable<Needs>>,
-    /// Unused buffers: as many as were ever in use at the same time.
+    /// Unused buffers: as many as were in use at the same time.
     spaces: Mutex<Vec<Space>>,
 }
 
@@ -40,10 +39,10 @@ pub(super) struct Together {
     /// The metrics, parallel to the definitions.
     metrics: Vec<Metric>,
     pub(super) typed: Typed,
-    /// What is wrong with them. Nothing is suggested: each source has its own names.
+    /// Their mistakes. They suggest no names, because each source has its own.
     diagnostics: Diagnostics,
-    /// The outcomes of all definitions, in the form for sessions that have
-    /// bound nothing else.
+    /// The outcomes of all definitions, for sessions that have bound nothing
+    /// else.
     bound: Mutex<Weak<BoundByPmid>>,
 }
 
@@ -103,8 +102,8 @@ impl Engine {
     ) -> Arc<Needs> {
         let known = lock(&self.alike.needs).find(hash, &is_meant);
         known.unwrap_or_else(|| {
-            // Runs without the lock, so nobody waits for the compiler. If two
-            // were made, the first one is used.
+            // Runs without the lock, so no session waits for the compiler. If
+            // two sessions make it, the first one is used.
             let made = Arc::new(make());
             lock(&self.alike.needs).find_or_insert(hash, is_meant, || made)
         })
@@ -115,7 +114,7 @@ impl Engine {
         lock(&self.alike.spaces).pop().unwrap_or_default()
     }
 
-    /// Returns a buffer for others to use.
+    /// Returns a buffer for other sessions to use.
     pub(super) fn give_back(&self, space: Space) {
         lock(&self.alike.spaces).push(space);
     }

@@ -1,6 +1,6 @@
 //! The operations on one lane.
 //!
-//! None traps: integer division has its divisor raised to one.
+//! No operation traps: integer division raises its divisor to at least one.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{FuncRef, InstBuilder, Value, types};
@@ -11,7 +11,7 @@ use crate::jit::conditions::{extreme_condition, float_condition, integer_conditi
 use crate::jit::target::type_of;
 
 impl Emitter<'_, '_> {
-    /// An instruction on registers that are computed already.
+    /// An instruction on computed registers.
     pub(super) fn operation(&mut self, inst: &Inst) -> Value {
         match *inst {
             Inst::Operand(_) | Inst::Constant(_) => unreachable!("loaded by the caller"),
@@ -83,7 +83,7 @@ impl Emitter<'_, '_> {
     fn round(&mut self, scalar: Scalar, a: Value) -> Value {
         let (zero, half, one) =
             (self.zero(scalar), self.float(scalar, 0.5), self.float(scalar, 1.0));
-        // What is cut off is exact, and NaN for infinities, which stay.
+        // The fraction is exact; it is NaN for infinities, which stay.
         let whole = self.builder.ins().trunc(a);
         let rest = self.builder.ins().fsub(a, whole);
         let rest = self.builder.ins().fabs(rest);

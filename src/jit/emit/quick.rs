@@ -1,5 +1,5 @@
-//! What a quick form needs around its loop: the conditions before it, and the test of
-//! what it has watched after it.
+//! The code around the loop of a quick form: the conditions before it, and the test
+//! of its watched values after it.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -8,11 +8,11 @@ use pmderive_runtime::kernel::{Body, Inst, Scalar};
 use super::Emitter;
 use crate::jit::quick::{DIVISORS, Form, Quick};
 
-/// What the quick form needs before its loop.
+/// The values that the quick form needs before its loop.
 pub struct Prepared {
-    /// Whether the conditions hold that are the same in all lanes.
+    /// True if the conditions hold that are the same in all lanes.
     pub holds: Value,
-    /// Parallel to the instructions: reciprocals, and by how many bits to shift.
+    /// Reciprocals and numbers of bits to shift, parallel to the instructions.
     pub values: Vec<Option<Value>>,
 }
 

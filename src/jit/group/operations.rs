@@ -15,7 +15,8 @@ impl GroupEmitter<'_, '_> {
     /// All bits of a lane where a comparison is true.
     pub(super) fn compare(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
         if scalar.is_float() {
-            // `b < a`, so that a choice of the greater one is seen to be that.
+            // `b < a`, because Cranelift recognises a choice of the greater one
+            // by it.
             let (op, a, b) = match op {
                 BinaryOp::Gt => (BinaryOp::Lt, b, a),
                 BinaryOp::Ge => (BinaryOp::Le, b, a),
@@ -29,8 +30,8 @@ impl GroupEmitter<'_, '_> {
         }
     }
 
-    /// A comparison of integers and what it compares, as processors have it: of 64-bit
-    /// numbers x86-64 compares only those with a sign, which is turned for it.
+    /// A comparison of integers and its operands, in the processor's form. x86-64
+    /// compares only signed 64-bit numbers, so unsigned ones have their signs turned.
     fn order(&mut self, condition: IntCC, scalar: Scalar, of: [Value; 2]) -> (IntCC, [Value; 2]) {
         let signed = match condition {
             IntCC::UnsignedLessThan => IntCC::SignedLessThan,
@@ -111,7 +112,7 @@ impl GroupEmitter<'_, '_> {
             self.builder.ins().splat(kind, value)
         };
         let (half, one, sign) = (number(0.5), number(1.0), number(-0.0));
-        // What is cut off is exact, and NaN for infinities, which stay.
+        // The fraction is exact; it is NaN for infinities, which stay.
         let whole = self.builder.ins().trunc(a);
         let rest = self.builder.ins().fsub(a, whole);
         let rest = self.builder.ins().fabs(rest);
@@ -141,8 +142,8 @@ impl GroupEmitter<'_, '_> {
                 Group::Narrow(self.float_of(types::F32X4, signed, a))
             }
             (Group::Narrow(a), false, Scalar::F64) => {
-                // The upper half is brought down since there is one instruction
-                // for the lower one.
+                // The upper half is moved down, because there is one
+                // instruction for the lower one.
                 let high = self.shuffle(types::I32X4, [a, a], &HIGH_PAIR);
                 Group::Wide(self.both([a, high], |this, a| {
                     let a = match signed {
@@ -174,8 +175,9 @@ impl GroupEmitter<'_, '_> {
         }
     }
 
-    /// Doubles of 64-bit integers, in vectors: the halves of a number, as the low bits
-    /// of 2^52 and of 2^84, whose sum less what was added is rounded once.
+    /// Doubles of 64-bit integers, in vectors. The halves of a number become the low
+    /// bits of 2^52 and of 2^84. The sum of both, less these additions, is rounded
+    /// once.
     fn double_of(&mut self, scalar: Scalar, a: Value) -> Value {
         let OfInteger { lower, of_low, of_high, added } = OfInteger::of(scalar);
         let [lower, of_low, of_high, added] =
@@ -225,7 +227,7 @@ impl GroupEmitter<'_, '_> {
                 let lanes = self.each_pair(a, b, apply);
                 if is_number { Group::Wide(lanes) } else { Group::WideMask(lanes) }
             }
-            // Processors compare numbers without sign only for one order or the other.
+            // Processors compare unsigned numbers only for one order or the other.
             (Group::Narrow(a), Group::Narrow(b))
                 if matches!(op, BinaryOp::Lt | BinaryOp::Gt) && scalar == Scalar::U32 =>
             {

@@ -8,7 +8,7 @@ use super::{Group, GroupEmitter};
 use crate::jit::constants;
 use crate::jit::quick::Form;
 
-/// One of two values that are the same, or both.
+/// One of two equal values, or both if they differ.
 fn distinct(values: &[Value; 2]) -> &[Value] {
     if values[0] == values[1] { &values[..1] } else { values }
 }
@@ -87,7 +87,7 @@ impl GroupEmitter<'_, '_> {
         }
     }
 
-    /// Adds what was watched to all that was before.
+    /// Adds the watched values of this group to all earlier ones.
     pub fn watched(&mut self, large: &mut Value, top: &mut Value) {
         for (all, to) in self.watched.iter().zip([large, top]) {
             for lanes in all {

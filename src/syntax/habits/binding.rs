@@ -1,17 +1,17 @@
-//! Where an operand needs parentheses: what is written in the place of something else
-//! must stay one operand of what is around it. What is written is not known here.
+//! Parentheses that a replaced operand needs. A text in the place of another must
+//! stay one operand of the expression around it.
 
 use crate::dialect::Language;
 
 use super::super::lexer;
 use super::super::token::{Token, TokenAt};
 
-/// Of an operand without operators, or in parentheses.
+/// The level of an operand without operators, or in parentheses.
 const CLOSED: u8 = 6;
 
 const COMPARISON: u8 = 2;
 
-/// How loosely an operator binds, the loosest first; nothing for other tokens.
+/// The level of an operator, loosest first. `None` for other tokens.
 pub(in crate::syntax) fn level(token: Token<'_>) -> Option<u8> {
     match token {
         Token::Question | Token::Colon => Some(0),
@@ -43,8 +43,8 @@ pub fn is_tight(token: Token<'_>) -> bool {
     level(token).is_some_and(|level| level >= 2)
 }
 
-/// True if one operand before an operator is less than the operator takes, or one behind it,
-/// between these tokens. Comparisons have no order.
+/// True if the operator would capture more than one operand before or behind it, between
+/// these tokens. Comparisons have no order.
 pub fn takes_more(
     operator: Token<'_>,
     before: Option<Token<'_>>,
@@ -58,13 +58,13 @@ pub fn takes_more(
         })
 }
 
-/// True for an operator beside which a product stays whole.
+/// True for an operator that leaves a product beside it whole.
 pub fn is_looser_than_product(token: Token<'_>) -> bool {
     level(token).is_some_and(|level| level < 4)
 }
 
-/// The level of the loosest operator of a text. What begins with `!` is loose, as `!` may
-/// take more than one expects.
+/// The level of the loosest operator of a text. A text that begins with `!` is loose,
+/// because `!` may capture more than one expects.
 fn loosest(text: &str, language: Language) -> u8 {
     let (mut loosest, mut depth) = (CLOSED, 0_usize);
     let mut before: Option<Token<'_>> = None;

@@ -1,4 +1,4 @@
-//! What stands in braces elsewhere: label matchers, an instance, arguments, a group.
+//! Braces of other languages: label matchers, an instance, arguments, a group.
 
 use super::super::ast::Aggregate;
 use super::super::lexer;
@@ -18,7 +18,7 @@ impl<'t> Characters<'_, 't> {
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
         let braces = self.span(index, last);
         let is_due = out.last().is_none_or(|at| at.token.wants_operand());
-        // Behind a metric or a call it may be an instance.
+        // Behind a metric or a call, it may be an instance.
         let is_group = match out.last().map(|at| at.token) {
             Some(Token::Name(_)) => false,
             _ => is_due || inside.contains('.'),

@@ -1,8 +1,8 @@
-//! Functions that other languages have, and what to write in their place.
+//! Functions of other languages, and what to write in their place.
 //!
-//! A row serves calls of its name, case aside, with so many arguments. `$1` to
-//! `$3` in what is to be written are the arguments, each without a window of
-//! time, and `$w` is that window.
+//! A row serves calls of its name with that many arguments; case does not
+//! matter. In the replacement, `$1` to `$3` are the arguments, each without a
+//! window of time, and `$w` is that window.
 
 use crate::dialect::Language;
 
@@ -13,15 +13,16 @@ use super::{Understood, filled, understood, uses, window, window_in_quotes};
 /// A function of another language.
 pub(in crate::syntax) struct ForeignCall {
     name: &'static str,
-    /// How many arguments it has, at least and at most.
+    /// Smallest and largest number of its arguments.
     arguments: (usize, usize),
-    /// What to write; nothing where there is nothing of the kind.
+    /// The replacement. Empty where our language has none.
     write: &'static str,
-    /// What is different.
+    /// The difference.
     note: &'static str,
-    /// Nothing else can be meant.
+    /// True if nothing else can be meant.
     is_certain: bool,
-    /// All but the first are results of a choice, and so no texts.
+    /// True if all arguments but the first are results of a choice, and
+    /// therefore not texts.
     chooses: bool,
 }
 
@@ -66,7 +67,7 @@ const COUNTED: &str =
     "a comparison is 1 or 0, so with --extensions their sum counts: `sum(NAME > 5)`";
 const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them tells";
 
-/// What is not here is compared with our own names letter by letter.
+/// Names outside this list are compared with our own names letter by letter.
 const FOREIGN: &[ForeignCall] = &[
     // PromQL
     call("irate", (1, 2), "rate($1)", LATEST),
@@ -176,19 +177,19 @@ const FOREIGN: &[ForeignCall] = &[
     call("some_inst", (1, 1), "max($1)", TRUTH),
 ];
 
-/// What to say of a call of a foreign function.
+/// The report on a call of a foreign function.
 pub(in crate::syntax) struct Advice {
-    /// What is different.
+    /// The difference.
     pub note: String,
-    /// What to write in place of the whole call.
+    /// The replacement for the whole call.
     pub write: Option<String>,
-    /// Nothing else can be meant.
+    /// True if nothing else can be meant.
     pub is_certain: bool,
-    /// Which of the arguments, from 0, are no part of that.
+    /// Arguments, from 0, that the replacement does not use.
     pub unused: Vec<usize>,
 }
 
-/// What to write in place of a call, whose arguments are these texts.
+/// The replacement for a call whose arguments are these texts.
 pub(in crate::syntax) fn advise(
     name: &str,
     arguments: &[&str],
@@ -202,8 +203,8 @@ pub(in crate::syntax) fn advise(
     let behind = arguments.get(1).map(|text| text.trim()).and_then(|text| {
         window_in_quotes(text).or_else(|| window(text.trim_matches(['[', ']', '\''])))
     });
-    // Of several rows one whose second argument is a window needs it. The first counts whose
-    // result is understood.
+    // Of several rows, one that needs a window as second argument comes first. The first row
+    // with an understood result counts.
     let rows: Vec<&ForeignCall> = FOREIGN.iter().filter(is_meant).collect();
     let is_of_window = |one: &ForeignCall| uses(one.write, 'w') && !uses(one.write, '2');
     let is_apt = |one: &&&ForeignCall| {
@@ -226,7 +227,7 @@ pub(in crate::syntax) fn advise(
     let unused = ('1'..='9').zip(0..arguments.len()).filter(|(place, _)| !uses(write, *place));
     let unused = unused.map(|(_, index)| index).collect();
     let advice = |note: &str, write| Advice { note: note.to_owned(), write, is_certain, unused };
-    // What only a name can be, and is none.
+    // An argument that must be a name, and is not.
     let needs_name = |place: char| write.contains(&format!("defined(${place})"));
     let mut all = ('1'..='9').zip(&bare);
     if all.any(|(place, text)| needs_name(place) && !is_metric_name(text.trim())) {
@@ -244,7 +245,7 @@ pub(in crate::syntax) fn advise(
         Understood::WithExtensions if !language.extensions => {
             advice(&format!("{note}: `{write}`, with --extensions"), None)
         }
-        // Something is wrong with the arguments, so others stand for them.
+        // The arguments have a mistake, so placeholders replace them.
         Understood::Never => {
             let letters = [('1', "a"), ('2', "b"), ('3', "c"), ('w', &*interval)];
             match filled(template, &letters, language).filter(|text| text != "a") {
@@ -266,8 +267,8 @@ fn is_whole_text(text: &str) -> bool {
 }
 
 /// `rate(sum(NAME))` for `sum` and the tokens `(rate(NAME[5m]))` of a text, or for another
-/// change of a metric there: an aggregate takes a name. The greatest of changes is no change
-/// of the greatest.
+/// change of a metric there. An aggregate needs a name. The change of a maximum is not the
+/// maximum of changes.
 pub(in crate::syntax) fn change_of_aggregate(
     aggregate: &str,
     text: &str,
@@ -275,7 +276,7 @@ pub(in crate::syntax) fn change_of_aggregate(
     language: Language,
 ) -> Option<String> {
     let [open, function, inner, metric, .., last, end] = tokens else { return None };
-    // Label matchers, which are no tokens, would be lost.
+    // Label matchers are no tokens, and would be lost.
     let behind = text.get(metric.end as usize..last.start as usize)?.trim();
     let is_call = [open, inner].iter().all(|at| at.token == Token::LeftParen)
         && [last, end].iter().all(|at| at.token == Token::RightParen)
@@ -292,7 +293,7 @@ pub(in crate::syntax) fn change_of_aggregate(
     (is_call && is_same).then(|| format!("{change}({aggregate}({metric}))"))
 }
 
-/// What to say of a name that is a function elsewhere.
+/// The report on a name that is a function elsewhere.
 pub(crate) fn function_elsewhere(name: &str, language: Language) -> Option<String> {
     let Advice { note, write, .. } = advise(name, &["NAME"], language)?;
     let here = write.filter(|text| text != "NAME");

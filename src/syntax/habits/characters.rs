@@ -1,6 +1,6 @@
-//! Finds habits in single characters, or in several tokens that touch: variables,
-//! comments, quotation marks of print. [`super::braces`], [`super::numbers`] and
-//! [`super::patterns`] know some of them.
+//! Finds habits in single characters or in several tokens that touch: variables,
+//! comments, typographic quotation marks. [`super::braces`], [`super::numbers`]
+//! and [`super::patterns`] find some of them.
 //!
 //! It looks at neighbours, never at the structure of the expression.
 
@@ -14,7 +14,7 @@ use super::super::origin::{Origin, offset};
 use super::super::token::{Invalid, Token, TokenAt, text_expected};
 use super::is_understood;
 
-/// Most tokens that one habit is made of.
+/// Largest number of tokens in one habit.
 pub(super) const MAX_TOKENS: usize = 400;
 
 /// The tokens of a refused text.
@@ -30,13 +30,13 @@ pub(in crate::syntax) struct Found<'t> {
     pub diagnostic: Diagnostic,
     /// Index of its last token.
     pub last: usize,
-    /// What the grammar is to read in its place.
+    /// The token for the grammar in its place.
     pub token: Option<Token<'t>>,
 }
 
 impl<'t> Characters<'_, 't> {
-    /// The habit that begins at a token; `out` are the tokens before it as far
-    /// as they count.
+    /// The habit that begins at a token. `out` are the earlier tokens that
+    /// count.
     pub fn find(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         match self.tokens[index].token {
             Token::Invalid(Invalid::Character('{')) => self.matchers(index, out),
@@ -100,7 +100,7 @@ impl<'t> Characters<'_, 't> {
         Diagnostic::error(Code::IllegalCharacter, self.span(first, last), message)
     }
 
-    /// Index of the first of the following tokens that is wanted.
+    /// Index of the first following token that `wanted` accepts.
     pub(super) fn following(
         &self,
         index: usize,
@@ -195,8 +195,8 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 
-    /// A character without width, which came with a copied text; what touches it is a
-    /// part of the same name.
+    /// A character without width, from a copied text. The text that touches it
+    /// belongs to the same name.
     fn invisible(&self, index: usize, character: char) -> Found<'t> {
         let is_part = |token| {
             matches!(token, Token::Name(_) | Token::Integer(_) | Token::Double(_))
@@ -230,7 +230,7 @@ impl<'t> Characters<'_, 't> {
         Some(Found { diagnostic, last: index, token: None })
     }
 
-    /// Quotation marks of print.
+    /// Typographic quotation marks.
     fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
         let end = |token: Token<'_>| matches!(token, Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote));
         let last = self.following(index, end)?;
@@ -267,14 +267,15 @@ impl<'t> Characters<'_, 't> {
                 .guess(self.span(index, last), "/");
             return Found { diagnostic, last, token: Some(Token::Slash) };
         }
-        // A remark has words; what else there is may be a divisor with another mistake.
+        // A remark has words; other text may be a divisor with another mistake.
         let remark = self.slice(self.tokens[last].end, self.end());
         let has_words = remark.chars().all(|c| c.is_alphabetic() || c == ' ');
         let is_remark = has_words && (remark.trim().is_empty() || remark.trim().contains(' '));
         self.no_comment(index, offset(self.text.len()), "//", is_remark && !is_word)
     }
 
-    /// True if slashes have an operand behind them, or the text is right with one.
+    /// True if slashes have an operand behind them, or if the text is right with
+    /// one.
     fn is_division(&self, first: usize, last: usize) -> bool {
         let (before, after) = (
             self.slice(0, self.tokens[first].start),
@@ -311,7 +312,7 @@ impl<'t> Characters<'_, 't> {
     fn no_comment(&self, index: usize, end: u32, mark: &str, is_certain: bool) -> Found<'t> {
         let last = self.tokens.partition_point(|at| at.start < end).saturating_sub(1).max(index);
         let place = self.origin.span(self.tokens[index].start, end);
-        // At the end of a line the blanks before it go, too.
+        // At the end of a line, the blanks before it go too.
         let is_last = end as usize == self.text.len() && index > 0;
         let removed = match is_last {
             true => self.origin.span(self.tokens[index - 1].end, end),
@@ -366,7 +367,7 @@ fn is_print_quote(character: char) -> bool {
     matches!(character, '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
 
-/// Index of the innermost parenthesis that is open behind these tokens.
+/// Index of the innermost parenthesis that these tokens leave open.
 pub(super) fn innermost(out: &[TokenAt<'_>]) -> Option<usize> {
     let mut closed = 0usize;
     for (index, at) in out.iter().enumerate().rev() {

@@ -1,32 +1,34 @@
-//! Clauses of other languages that are known by words: what they look like, and what
-//! to write in their places. [`super::forms`] finds them.
+//! Clauses of other languages that begin or contain words: their forms, and what to
+//! write in their places. [`super::forms`] finds them.
 
 use super::super::token::Token;
 
 /// A clause of another language.
 pub(super) struct Clause {
-    /// Its words, case aside, and places; see [`Part`](super::forms::Part).
+    /// Its words, in any case, and its places; see
+    /// [`Part`](super::forms::Part).
     pub form: &'static str,
-    /// What to write in its place; nothing where there is nothing of the kind.
-    /// What stands in braces is written for each in the list `$2`.
+    /// The replacement. Empty where our language has none. The part in braces
+    /// is repeated for each element of the list `$2`.
     pub write: &'static str,
-    /// What is wrong; `$0` is the word or mark.
+    /// The mistake; `$0` is the word or mark.
     pub message: &'static str,
-    /// What to do.
+    /// Advice.
     pub help: &'static str,
-    /// Nothing else can be meant.
+    /// True if nothing else can be meant.
     pub is_certain: bool,
-    /// What its word binds like, where it takes an operand before it.
+    /// An operator of ours that binds like its word, if the clause has an
+    /// operand before it.
     pub binds_like: Option<Token<'static>>,
 }
 
 impl Clause {
-    /// True for a clause that is no operand.
+    /// True for a clause that is not an operand.
     pub const fn leaves_nothing(&self) -> bool {
         self.write.len() == 1 && self.write.as_bytes()[0] == b'-'
     }
 
-    /// The same with a word that binds like an operator of ours.
+    /// The same clause with a word that binds like an operator of ours.
     pub(super) const fn binding(self, like: Token<'static>) -> Clause {
         Clause { binds_like: Some(like), ..self }
     }
@@ -72,7 +74,7 @@ const CALLS: &str = "a call has parentheses";
 const RANGE: &str = "a range is two comparisons";
 const WITHOUT: &str = "there are no groups of instances; leave the labels out";
 
-/// Of rows that begin with the same word, the longer ones come first.
+/// Among rows with the same first word, the longer ones come first.
 pub(super) const CLAUSES: &[Clause] = &[
     certain("if $1 then $2 else $3", "$1 ? $2 : $3", NO_IF, CHOICE),
     certain(
@@ -97,7 +99,7 @@ pub(super) const CLAUSES: &[Clause] = &[
         .binding(Token::Equal),
     certain("%1 between %2 and %3", "($1 >= $2 && $1 <= $3)", "there is no `BETWEEN`", RANGE)
         .binding(Token::Equal),
-    // Where the last bound ends is not known.
+    // This table cannot tell where the last bound ends.
     clause(
         "%1 not between $2 and $3",
         "",

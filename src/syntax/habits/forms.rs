@@ -1,21 +1,21 @@
 //! Finds notation of other languages by its form: words, marks and the places
 //! between them.
 //!
-//! A form is a text such as `%1 between %2 and %3`. [`super::clauses`] and
-//! [`super::marks`] say what each part stands for, and have the tables.
+//! A form is a text such as `%1 between %2 and %3`. The tables of
+//! [`super::clauses`] and [`super::marks`] say what each part stands for.
 
 use super::super::delimiters::Delimiters;
 use super::super::token::{Invalid, Token, TokenAt};
 use super::binding::level;
 use super::clauses::Clause;
 
-/// Most tokens that are looked at for one clause.
+/// Largest number of tokens to examine for one clause.
 const MAX_RUN: usize = 1_000;
 
 /// A part of a form.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'p> {
-    /// These characters, case aside, which are whole tokens that touch.
+    /// These characters, in any case, as whole tokens that touch.
     Word(&'p str),
     /// `%1`: a name, a number, a text, a call, or something in parentheses.
     Operand(char),
@@ -25,20 +25,21 @@ pub(super) enum Part<'p> {
     Name(char),
     /// `~1`: any one word.
     AnyWord(char),
-    /// `=1`: the same, which touches what is before it.
+    /// `=1`: a word that touches the token before it.
     Glued(char),
-    /// `"1`: what stands between quotes.
+    /// `"1`: the contents of quotes.
     Quoted(char),
-    /// `$1`: all up to the next word, or to the end of what is around it.
+    /// `$1`: everything up to the next word, or to the end of the enclosing
+    /// construct.
     Run(char),
     /// `(1`: something in parentheses.
     Group(char),
-    /// `.`: here the text ends.
+    /// `.`: the end of the text.
     End,
 }
 
 impl Part<'_> {
-    /// What the place is called.
+    /// The name of the place.
     pub fn place(self) -> Option<char> {
         match self {
             Part::Word(_) | Part::End => None,
@@ -54,7 +55,8 @@ impl Part<'_> {
     }
 }
 
-/// The parts of a form. A `^` before them, for the beginning of the text, is none.
+/// The parts of a form. A `^` before them stands for the beginning of the text and
+/// is not a part.
 pub(super) fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
     form.trim_start_matches("^ ").split(' ').map(|word| {
         let mut characters = word.chars();
@@ -74,17 +76,17 @@ pub(super) fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Where a clause was found, as indices of tokens.
+/// The place of a clause, as indices of tokens.
 pub(super) struct Found {
     pub clause: &'static Clause,
     pub first: usize,
     pub last: usize,
-    /// First and last token of the word or mark that it is known by.
+    /// First and last token of the word or mark that identifies it.
     pub word: (usize, usize),
     pub places: Vec<(char, usize, usize)>,
 }
 
-/// The clauses of a table in a text, none of which has a token in common.
+/// The clauses of a table in a text. No two have a token in common.
 pub(super) fn find(
     text: &str,
     tokens: &[TokenAt<'_>],
@@ -112,7 +114,7 @@ pub(super) fn find(
     found
 }
 
-/// The tokens, with one in the place of each clause that is an operand.
+/// The tokens, with one token in place of each clause that is an operand.
 pub(super) fn replaced<'t>(tokens: &[TokenAt<'t>], found: &[Found]) -> Vec<TokenAt<'t>> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut next = 0;
@@ -128,12 +130,12 @@ pub(super) fn replaced<'t>(tokens: &[TokenAt<'t>], found: &[Found]) -> Vec<Token
     out
 }
 
-/// What a clause is looked for in.
+/// The tokens to search for clauses.
 struct Looked<'l, 't> {
     text: &'l str,
     tokens: &'l [TokenAt<'t>],
     delimiters: &'l Delimiters,
-    /// Before this token nothing is looked at.
+    /// Index of the first token to examine.
     after: usize,
 }
 
@@ -242,7 +244,7 @@ impl Looked<'_, '_> {
         matches!(token, Some(Token::Str(_) | Token::Invalid(Invalid::SingleQuoted)))
     }
 
-    /// True for `word(a, b)`, which is a call of something.
+    /// True for `word(a, b)`, a call of some function.
     fn is_call_with_several(&self, word: usize) -> bool {
         let pair = self.delimiters.pair(word + 1).filter(|pair| pair.open == word + 1);
         pair.is_some_and(|pair| !pair.commas.is_empty())
@@ -257,7 +259,7 @@ impl Looked<'_, '_> {
             Token::LeftParen => self.close(index)?,
             token if token.is_function() => self.close(index + 1)?,
             Token::Name(_) if is_paren(index + 1) => self.close(index + 1)?,
-            // Such as `not`, which is an operator elsewhere.
+            // A word such as `not`, which is an operator elsewhere.
             Token::Name(_) if level(token).is_some() => return None,
             Token::Name(_)
             | Token::Integer(_)
@@ -291,8 +293,8 @@ impl Looked<'_, '_> {
         (first >= self.after).then_some(first)
     }
 
-    /// Last token before the word `end`, or before what ends the arguments or
-    /// parentheses around a token.
+    /// Last token before the word `end`, or before the end of the enclosing
+    /// arguments or parentheses.
     fn run(&self, start: usize, end: Option<&str>, own: &str) -> Option<usize> {
         let mut index = start;
         loop {
@@ -319,8 +321,7 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// First token behind what begins the arguments, the parentheses or the branch around a
-    /// token.
+    /// First token after the beginning of the enclosing arguments, parentheses or branch.
     fn run_before(&self, end: usize) -> Option<usize> {
         let mut first = end;
         while first > self.after && end - first <= MAX_RUN {

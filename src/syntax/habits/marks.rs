@@ -1,7 +1,8 @@
-//! Notation of other languages that is known by marks, most of which are made of
-//! characters without a meaning here: `a ?? b`, `a |> rate()`, `#vda`.
+//! Notation of other languages that consists of marks, mostly of characters
+//! without a meaning in ours: `a ?? b`, `a |> rate()`, `#vda`.
 //!
-//! [`super::forms`] finds them before anything is said of single characters.
+//! [`super::forms`] finds them before [`super::characters`] reports single
+//! characters.
 
 use super::super::token::Token;
 use super::clauses::{Clause, certain, clause};
@@ -21,7 +22,7 @@ const SHELL: &str = "`$0` is the shell's";
 const UNMARKED: &str = "metrics are named as they are, without a mark";
 const WHERE: &str = "there is no `WHERE`";
 
-/// Of rows that begin with the same mark, the longer ones come first.
+/// Among rows with the same first mark, the longer ones come first.
 pub(super) const MARKS: &[Clause] = &[
     // PromQL, SQL
     clause("@1 where ~3 = \"2", "$1[$2]", WHERE, BRACKETS),

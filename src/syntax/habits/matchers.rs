@@ -1,5 +1,5 @@
 //! Label matchers of PromQL, as text between braces, and the calls that choose
-//! instances alike.
+//! the same instances.
 
 use super::super::names::is_of_name;
 use super::MAX_REPEATED;
@@ -7,16 +7,16 @@ use super::MAX_REPEATED;
 /// `device=~"vd.*"`
 #[derive(Debug, PartialEq)]
 pub(super) struct Matcher<'t> {
-    /// What is compared.
+    /// The label to compare.
     pub label: &'t str,
-    /// `=` or the like.
+    /// The operator: `=` or the like.
     pub op: &'t str,
-    /// What labels are compared with.
+    /// The value to compare with.
     pub value: &'t str,
 }
 
 impl Matcher<'_> {
-    /// The instances that it chooses, which PromQL compares as a whole.
+    /// The call that chooses its instances. PromQL compares whole values.
     pub fn call(&self, metric: &str) -> Option<String> {
         if self.value.contains(['/', '\\']) {
             return None;
@@ -37,7 +37,7 @@ impl Matcher<'_> {
     }
 }
 
-/// The matchers between braces, if that is what stands there.
+/// The matchers between braces, if the braces contain nothing else.
 pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
     let mut found = Vec::new();
     let mut rest = inside.trim();
@@ -63,7 +63,7 @@ pub(super) fn matchers(inside: &str) -> Option<Vec<Matcher<'_>>> {
     Some(found)
 }
 
-/// The pattern for what SQL compares with by `LIKE`.
+/// The pattern for an operand of SQL's `LIKE`.
 pub(super) fn like(text: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-%".contains(c);
     if text.is_empty() || !text.chars().all(is_plain) {

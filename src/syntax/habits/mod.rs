@@ -1,14 +1,13 @@
-//! Recognises notation of other languages: PromQL and Grafana, SQL, spreadsheets, C
-//! and Python, shells, pmie and pmrep.
+//! Recognises notation of other languages: PromQL and Grafana, SQL, spreadsheets, C and Python,
+//! shells, pmie and pmrep.
 //!
-//! Only texts that are refused come here. What other languages call something
-//! stands in tables: [`clauses`] and [`marks`] have clauses and operators, which
-//! [`forms`] finds; [`calls`] has functions, [`units`] units of numbers.
-//! [`characters`] knows what is written with characters that begin no token of ours, with
-//! [`braces`], [`numbers`] and [`patterns`]; [`quotes`] marks that do not match, [`matchers`] what stands between braces,
-//! [`operands`] what stands around metrics.
-//! [`binding`] knows where parentheses are needed.
-//! Each habit is reported once, with what to write instead, in the user's own names.
+//! Only refused texts come here. Tables hold the notation of other languages: [`clauses`] and
+//! [`marks`] have clauses and operators, which [`forms`] finds; [`calls`] has functions, [`units`]
+//! units of numbers. [`characters`] finds characters that begin no token of ours, with [`braces`],
+//! [`numbers`] and [`patterns`]. [`quotes`] finds marks that do not match, [`matchers`] reads the
+//! text between braces, and [`operands`] finds additions to metrics. [`binding`] adds the
+//! parentheses that a replacement needs. Each habit is reported once, with what to write instead,
+//! in the user's own names.
 
 use crate::dialect::Language;
 
@@ -40,9 +39,9 @@ pub(super) const MAX_TOKENS: usize = 5_000;
 /// Longest piece of the user's text that a suggestion repeats, in bytes.
 const MAX_REPEATED: usize = 160;
 
-/// A template with its places `$1` to `$9` and others filled in; what fills a digit's place
-/// is an operand, and stands in parentheses where it needs them. Nothing where the result
-/// is too long to be read, or goes over several lines.
+/// A template with its places filled in: `$1` to `$9` and others. The text for a digit's
+/// place is an operand, and gets parentheses where it needs them. `None` if the result is
+/// too long to read, or spans several lines.
 fn filled(template: &str, places: &[(char, &str)], language: Language) -> Option<String> {
     let mut out = String::new();
     let mut pieces = template.split('$');
@@ -72,7 +71,7 @@ fn uses(template: &str, place: char) -> bool {
     template.chars().zip(template.chars().skip(1)).any(|pair| pair == ('$', place))
 }
 
-/// With what a text is understood.
+/// The language version that understands a text.
 #[derive(Clone, Copy, PartialEq)]
 enum Understood {
     Plainly,
@@ -80,7 +79,7 @@ enum Understood {
     Never,
 }
 
-/// Whether what is to be written is an expression, in the dialect of a language.
+/// Decides whether a replacement is an expression, in the dialect of a language.
 fn understood(text: &str, language: Language) -> Understood {
     let is_in =
         |language: Language| pcp_error::find(text, &lexer::lex(text, language), language).is_ok();
@@ -92,7 +91,7 @@ fn understood(text: &str, language: Language) -> Understood {
     }
 }
 
-/// True for what PromQL has between braces, if there is anything.
+/// True for PromQL's contents of braces, if they are not empty.
 pub(super) fn has_matchers(inside: &str) -> bool {
     matchers::matchers(inside).is_some_and(|matchers| !matchers.is_empty())
 }

@@ -9,7 +9,7 @@ use super::characters::{Characters, Found, MAX_TOKENS, innermost};
 use super::of_number;
 
 impl<'t> Characters<'_, 't> {
-    /// A number that has units behind it, in the tokens from the first to the last.
+    /// A number with units behind it. The tokens go from the first to the last.
     pub fn number_with_units(
         &self,
         (first, last): (usize, usize),
@@ -173,7 +173,7 @@ impl<'t> Characters<'_, 't> {
     }
 }
 
-/// True for what takes no part of a product or quotient beside it.
+/// True for tokens that bind no part of a product or quotient beside them.
 fn is_loose(token: Token<'_>) -> bool {
     matches!(token, Token::LeftParen | Token::Comma) || is_looser_than_product(token)
 }

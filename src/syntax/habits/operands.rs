@@ -129,7 +129,7 @@ impl<'t> Repair<'_, 't> {
         close(first).or_else(|| close(first + 1)).unwrap_or(first)
     }
 
-    /// A text where an operand is due, which only another operand beside `==` makes right.
+    /// A text in place of an operand. Only another operand beside `==` makes it right.
     pub(in crate::syntax) fn text(&mut self, index: usize, text: &'t str) -> usize {
         if self.tokens.len() == 1
             && !is_metric_name(text)
@@ -170,8 +170,8 @@ impl<'t> Repair<'_, 't> {
     }
 }
 
-/// True for a text between these tokens that is a branch of a choice; with a point in it
-/// it is rather the name of a metric.
+/// True for a text between these tokens that is a branch of a choice. A text with a
+/// point in it is rather the name of a metric.
 pub(in crate::syntax) fn is_text_branch(
     text: &str,
     before: Option<Token<'_>>,
@@ -182,7 +182,7 @@ pub(in crate::syntax) fn is_text_branch(
         && !text.contains('.')
 }
 
-/// What is wrong with a text as a branch of a choice behind these tokens, if there is a `?`
+/// The mistake of a text as a branch of a choice behind these tokens, if there is a `?`
 /// among them. One report is enough for both branches, and one for a `:` without its `?`.
 pub(in crate::syntax) fn text_in_choice(
     before: &[TokenAt<'_>],

@@ -1,4 +1,4 @@
-//! Patterns where none can stand, and slashes inside of one.
+//! Patterns in wrong places, and slashes inside a pattern.
 
 use crate::diag::{Code, Diagnostic};
 
@@ -20,13 +20,14 @@ impl<'t> Characters<'_, 't> {
                 "`matchinst()` chooses instances by a pattern; texts are compared as a whole, by \
                  `==` or `!=`, with --extensions",
             );
-        // Two operands without the mark would be told as well.
+        // Without the mark, two operands in a row would be reported as well.
         let token = Some(Token::Equal).filter(|_| last == index + 1);
         Some(Found { diagnostic, last, token })
     }
 
-    /// Last token of what values are matched with elsewhere, behind a mark that ends at a
-    /// token: a text, a pattern between slashes, or whatever has no blanks.
+    /// Last token of the text that other languages match values with, behind a mark that
+    /// ends at a token. It is a text, a pattern between slashes, or any text without
+    /// blanks.
     fn pattern_behind(&self, mark: usize) -> usize {
         let first = mark + 1;
         match self.at(first) {
@@ -43,8 +44,8 @@ impl<'t> Characters<'_, 't> {
         }
     }
 
-    /// Last token of those that touch from one on, up to what ends an operand; in parentheses
-    /// there may be blanks.
+    /// Last token of those that touch, from one on, up to the end of an operand. There may be
+    /// blanks in parentheses.
     fn run_without_blanks(&self, first: usize) -> Option<usize> {
         let (mut last, mut depth) = (None, 0_usize);
         for (index, at) in self.tokens.iter().enumerate().skip(first).take(MAX_TOKENS) {

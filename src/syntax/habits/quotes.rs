@@ -1,25 +1,25 @@
 //! Quotation marks that do not match: of two kinds, with backslashes, doubled, or only
-//! one. It tries plain ones in their place.
+//! one. This module tries plain marks in their place.
 
 use crate::dialect::Language;
 
 use super::super::edit::Edit;
 use super::is_understood;
 
-/// Longest text that is looked at, in bytes.
+/// Longest text to examine, in bytes.
 const MAX_TEXT: usize = 400;
 
-/// What stands for a plain quotation mark elsewhere.
+/// Forms of a plain quotation mark in other languages.
 const FOREIGN: [&str; 3] = ["\\\"", "\\'", "''"];
 
-/// What is wrong with the marks of a text.
+/// The mistake in the marks of a text.
 pub(in crate::syntax) struct Quotes {
     pub message: &'static str,
-    /// The marks as they should be.
+    /// The edit that corrects the marks.
     pub edit: Edit,
 }
 
-/// The marks of a text that is understood once they are plain ones.
+/// The corrected marks of a text, if plain ones make it understood.
 pub(in crate::syntax) fn mended(text: &str, language: Language) -> Option<Quotes> {
     if text.len() > MAX_TEXT || !text.contains(is_mark) {
         return None;
@@ -36,7 +36,8 @@ fn is_mark(character: char) -> bool {
     matches!(character, '"' | '\'' | '\u{2018}'..='\u{201f}')
 }
 
-/// True for what stands between quotation marks, and not around two texts.
+/// True for the contents of quotation marks, but not for the text between two
+/// quoted texts.
 fn is_inside(text: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || " /^_-.:()".contains(c);
     !text.trim().is_empty() && text.chars().all(is_part)
@@ -49,7 +50,7 @@ fn replaced(text: &str, mark: &str) -> Option<Quotes> {
         true => "quotation marks have no backslash",
         false => "single quotes mean nothing here",
     };
-    // Two of them may be an empty text as well.
+    // Two single marks may also be an empty text.
     let are_around_texts = mark != "''" || text.split(mark).skip(1).step_by(2).all(is_inside);
     let edit = Edit::certain(first..last, text[first..last].replace(mark, "\""));
     are_around_texts.then_some(Quotes { message, edit })
@@ -72,7 +73,7 @@ fn unequal(text: &str) -> Option<Quotes> {
     })
 }
 
-/// `Mbyte"`, unless the one mark is too much
+/// `Mbyte"`, unless that mark is superfluous.
 fn single(text: &str, language: Language) -> Option<Quotes> {
     let end = text.find('"').filter(|end| text.rfind('"') == Some(*end))?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || " /^".contains(c);
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use crate::dialect::Dialect;
 
-    /// Where texts are compared there may be one text, two, or a mark too much.
+    /// A comparison may contain one text, two, or a superfluous mark.
     #[test]
     fn what_is_certain_beside_a_comparison() {
         let language = Language { dialect: Dialect::Fixed, extensions: true };

@@ -6,8 +6,8 @@ use crate::dialect::Dialect;
 
 use super::super::keywords;
 
-/// What stands behind numbers elsewhere, in small letters, and PCP's units.
-/// A letter alone is a time where PromQL has it for one.
+/// Units behind numbers in other languages, in small letters, with PCP's units.
+/// A single letter is a time if PromQL has it for one.
 const UNITS: [(&str, &str); 44] = [
     ("b", "byte"),
     ("byte", "byte"),
@@ -55,11 +55,11 @@ const UNITS: [(&str, &str); 44] = [
     ("count", "count"),
 ];
 
-/// PCP's units for what stands behind a number.
+/// PCP's units for a word behind a number.
 pub(in crate::syntax) fn of_number(word: &str, dialect: Dialect) -> Option<&'static str> {
     let small = word.to_ascii_lowercase();
     let units = match word {
-        // A capital is a size everywhere.
+        // A capital letter is always a size.
         "M" => "Mbyte",
         _ => UNITS.iter().find(|(other, _)| *other == small)?.1,
     };
@@ -67,8 +67,8 @@ pub(in crate::syntax) fn of_number(word: &str, dialect: Dialect) -> Option<&'sta
 }
 
 /// The interval of a window of time as PromQL and Grafana write it, `5m` or
-/// `$__rate_interval`, in PCP's form; that is a common one where the text does
-/// not say.
+/// `$__rate_interval`, in PCP's form. A common interval stands in where the
+/// text has none.
 pub(crate) fn window(text: &str) -> Option<String> {
     if text.starts_with("$_") || text.eq_ignore_ascii_case("$interval") {
         return Some("5 min".to_owned());

@@ -1,8 +1,8 @@
-//! Words and marks that are operators or clauses in other languages: `and`,
-//! `if ... then`, `offset`, `IS NULL`, `a ?? b`.
+//! Words and marks that are operators or clauses in other languages: `and`, `if ...
+//! then`, `offset`, `IS NULL`, `a ?? b`.
 //!
-//! [`super::forms`] finds clauses. One that is found is reported and stands for one
-//! operand from then on, so that nothing in it is reported twice.
+//! [`super::forms`] finds clauses. A reported clause then counts as one operand, so
+//! nothing in it is reported twice.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
@@ -23,7 +23,7 @@ use super::{Understood, filled, understood};
 const OPERATORS: [(&str, &str, Token<'static>); 2] =
     [("and", "&&", Token::AndAnd), ("or", "||", Token::OrOr)];
 
-/// Words that are operators elsewhere, and what to do where nothing follows one.
+/// Words that are operators elsewhere, with advice where nothing follows one.
 const UNFINISHED: [(&str, &str); 9] = [
     ("and", "write `&&`, and an operand to its right"),
     ("or", "write `||`, and an operand to its right"),
@@ -36,11 +36,11 @@ const UNFINISHED: [(&str, &str); 9] = [
     ("like", "`matchinst()` chooses instances by a pattern"),
 ];
 
-/// Most tokens that are looked at for operators beside one.
+/// Largest number of tokens to search for operators beside one.
 const MAX_RUN: usize = 1_000;
 
-/// Reports what is written with marks that are none of ours, before anything is
-/// said of single characters; gives the tokens without.
+/// Reports notation with foreign marks, before single characters are reported;
+/// returns the tokens without it.
 pub(in crate::syntax) fn marks<'t>(
     text: &str,
     tokens: &[TokenAt<'t>],
@@ -58,8 +58,8 @@ pub(in crate::syntax) fn marks<'t>(
     (!found.is_empty()).then(|| forms::replaced(tokens, &found))
 }
 
-/// Reports the clauses of other languages and lets each stand as one operand,
-/// or as nothing where the rest is right without it.
+/// Reports the clauses of other languages. Each then counts as one operand, or
+/// as nothing if the rest is right without it.
 pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
     if repair.tokens.len() > super::MAX_TOKENS {
         return;
@@ -74,7 +74,7 @@ pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
         let Repair { text, tokens, origin, language, .. } = repair;
         let clauses = Clauses { text, tokens, origin, language: *language };
         let diagnostic = clauses.diagnostic(one);
-        // What is not taken over needs no report of its own.
+        // Parts that the replacement leaves out need no report of their own.
         for (place, first, last) in &one.places {
             if !super::uses(one.clause.write, *place) {
                 repair.retract(*first, *last);
@@ -86,7 +86,7 @@ pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
     repair.set_tokens(tokens);
 }
 
-/// What clauses were found in.
+/// The tokens with their clauses.
 struct Clauses<'c, 't> {
     text: &'c str,
     tokens: &'c [TokenAt<'t>],
@@ -110,7 +110,7 @@ impl Clauses<'_, '_> {
         if clause.leaves_nothing() {
             return diagnostic.help(clause.help).guess(whole, "");
         }
-        // An aggregate takes a name only.
+        // An aggregate accepts a name only.
         let is_refused_call = clause.write == "$1$2"
             && places.iter().any(|(place, first, last)| *place == '2' && last - first != 2);
         let texts = self.texts(clause, places);
@@ -123,10 +123,11 @@ impl Clauses<'_, '_> {
         };
         let token = |index: usize| self.tokens.get(index).map(|at| at.token);
         let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
-        // It would take `2 * a is 1` for `2 * (a is 1)`, and `a / 2 div b` for `a / (2 div b)`.
+        // The clause would capture `2 * a is 1` instead of `2 * (a is 1)`, and `a / 2 div b`
+        // instead of `a / (2 div b)`.
         let takes_too_little =
             clause.binds_like.is_some_and(|like| binding::takes_more(like, before, after));
-        // Which of the two comes first elsewhere is not known here.
+        // The order of the two in other languages varies.
         let word = self.slice(word.0, word.1);
         let is_repeated = clause.is_certain
             && token(last + 1).is_some()
@@ -163,9 +164,9 @@ impl Clauses<'_, '_> {
         delimiters.pair(0).and_then(|pair| pair.close) == Some(last - first)
     }
 
-    /// What stands in each place, and more that follows from it: in `L` the
-    /// pattern for what SQL compares with in `2`, in `R` the hundredth part of `1`, in
-    /// `B` a text without braces.
+    /// The text in each place, and further texts that follow from it. `L` is the
+    /// pattern for the operand of SQL's `LIKE` in `2`, `R` the hundredth part of `1`,
+    /// and `B` a text without braces.
     fn texts(&self, clause: &Clause, places: &[(char, usize, usize)]) -> Vec<(char, String)> {
         let (form, template) = (clause.form, clause.write);
         let mut texts = Vec::with_capacity(places.len() + 2);
@@ -177,7 +178,7 @@ impl Clauses<'_, '_> {
                 true => text.get(1..text.len() - 1).unwrap_or_default(),
                 false => text,
             };
-            // What the template puts into parentheses needs none of its own.
+            // A text in parentheses of the template needs none of its own.
             let is_group = uses_alone(template, *place) && self.is_one_group(*first, *last);
             let bare = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
             let text = bare.filter(|_| is_group).unwrap_or(text);
@@ -227,8 +228,8 @@ fn written(template: &str, texts: &[(char, &str)], language: Language) -> Option
     (all.len() <= super::MAX_REPEATED).then(|| format!("{before}{all}{after}"))
 }
 
-/// Handles a word that is an operator elsewhere, at `index`; gives the index to
-/// go on with.
+/// Handles a word that is an operator elsewhere, at `index`; returns the index
+/// of the next token to read.
 pub(in crate::syntax) fn operator(
     repair: &mut Repair<'_, '_>,
     index: usize,
@@ -247,7 +248,7 @@ pub(in crate::syntax) fn operator(
     if word.eq_ignore_ascii_case("is") && !repair.operand_is_due() && is_not(next) {
         return Some(unequal(repair, index));
     }
-    // A clause that was reported is an operand as well.
+    // A reported clause is an operand as well.
     let next = next
         .filter(|at| at.token.begins_operand() || at.token == Token::Invalid(Invalid::Refused))?;
     let next_start = next.start;
@@ -256,13 +257,15 @@ pub(in crate::syntax) fn operator(
         let at = repair.span(index, index);
         let with_blank = repair.origin.span(repair.tokens[index].start, next_start);
         let error = unexpected(at, format!("`{word}` is no operator"));
-        // Elsewhere `not` takes a whole comparison, and `!` only an operand.
+        // Elsewhere `not` applies to a whole comparison, and `!` only to an
+        // operand.
         let whole = whole_operand(repair, index + 1);
         let text = repair.slice(index + 1, whole);
         let enclosed = binding::enclosed(text, Some(Token::Bang), None, repair.language);
         let place = repair.span(index, whole);
         const ENCLOSE: &str = "write `!`, with parentheses around what it takes";
-        // In spreadsheets it is a function, and what follows is no part of its operand.
+        // In spreadsheets it is a function, and the text after the call is not part of
+        // its operand.
         let close = repair.delimiters.pair(index + 1).filter(|pair| pair.open == index + 1);
         let is_part = repair.before().is_some_and(binding::is_tight);
         let close = close.and_then(|pair| pair.close).filter(|close| *close < whole || is_part);
@@ -286,14 +289,14 @@ pub(in crate::syntax) fn operator(
     let at = repair.span(index, index);
     let error =
         unexpected(at, format!("`{word}` is no operator")).help(format!("write `{symbol}`"));
-    // Elsewhere `and` binds more tightly than `or`; here they are alike.
+    // Elsewhere `and` binds more tightly than `or`; here both bind alike.
     let is_other = |at: &TokenAt<'_>| match at.token {
         Token::Name(other) => operator_of(other).is_some_and(|(other, _)| other != symbol),
         Token::AndAnd | Token::OrOr => at.token != token,
         _ => false,
     };
     let is_mixed = repair.tokens.iter().take(MAX_RUN).any(is_other);
-    // Elsewhere `x or 0` has a value for what is missing.
+    // Elsewhere `x or 0` gives a missing value.
     let is_condition = |at: &TokenAt<'_>| {
         binding::is_comparison(at.token)
             || matches!(at.token, Token::Bang | Token::AndAnd | Token::OrOr)
@@ -318,7 +321,8 @@ fn is_not(at: Option<&TokenAt<'_>>) -> bool {
     at.is_some_and(|at| matches!(at.token, Token::Name(word) if word.eq_ignore_ascii_case("not")))
 }
 
-/// Reports `is not`, which begins at a token and is no clause; gives the index to go on with.
+/// Reports `is not`, which begins at a token and is not a clause; returns the index of the
+/// next token to read.
 fn unequal(repair: &mut Repair<'_, '_>, index: usize) -> usize {
     let at = repair.span(index, index + 1);
     let words = repair.slice(index, index + 1);
@@ -335,14 +339,14 @@ fn unequal(repair: &mut Repair<'_, '_>, index: usize) -> usize {
     index + 2
 }
 
-/// The operator that a word is elsewhere, with its token.
+/// The operator that a word stands for elsewhere, with its token.
 fn operator_of(word: &str) -> Option<(&'static str, Token<'static>)> {
     let found = OPERATORS.iter().find(|(other, ..)| other.eq_ignore_ascii_case(word));
     found.map(|(_, symbol, token)| (*symbol, *token))
 }
 
-/// Last token of what `not` takes elsewhere: all before the next `and`, `or` or choice, or
-/// what ends the parentheses around it.
+/// Last token of the operand of `not` elsewhere. The operand ends before the next `and`,
+/// `or` or choice, or at the end of the enclosing parentheses.
 fn whole_operand(repair: &Repair<'_, '_>, first: usize) -> usize {
     let mut last = first;
     let mut index = first;
@@ -370,7 +374,7 @@ mod tests {
     use super::*;
     use crate::dialect::Dialect;
 
-    /// What is edited without a question has the value that was meant.
+    /// An edit without a question has the intended value.
     #[test]
     fn edits_keep_operands_whole() {
         for (text, expected) in [
@@ -415,7 +419,7 @@ mod tests {
         }
     }
 
-    /// What is written has no place that the clause does not have.
+    /// A replacement has only places that the clause has.
     #[test]
     fn places_of_clauses() {
         for clause in CLAUSES.iter().chain(MARKS) {

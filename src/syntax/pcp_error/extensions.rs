@@ -1,8 +1,8 @@
-//! The walk over what libpcp does not have: texts as operands, and arguments
-//! that are written as such.
+//! The walk over what libpcp does not have: texts as operands, and literal
+//! arguments.
 //!
-//! It is used only for a text that libpcp refuses. If it refuses the text as
-//! well, the words of the first refusal stand.
+//! It serves only texts that libpcp refuses. If it refuses the text as well,
+//! the words of the first refusal stand.
 
 use crate::syntax::arguments::{self, NumberKind};
 use crate::syntax::ast::MAX_LABELS;
@@ -11,8 +11,8 @@ use crate::syntax::token::Token;
 use super::{Finder, Found, Words};
 
 impl Finder<'_> {
-    /// True for a text with `==` or `!=` on one side and no text beyond it,
-    /// where the comparison takes it for an operand.
+    /// True for a text with `==` or `!=` on one side and no text beyond it. The
+    /// comparison accepts it as an operand.
     pub(super) fn text_may_stand(&self) -> bool {
         let at = |index: Option<usize>| Some(self.tokens.get(index?)?.token);
         let before = |count: usize| at(self.next.checked_sub(count));

@@ -17,9 +17,10 @@ use crate::archive::context::ArchiveContext;
 
 impl ArchiveContext {
     /// The identifier of an instance that had this name at any time
-    /// (`pmLookupInDomArchive(3)`). If several had it, the newest one counts; if none,
-    /// `PM_ERR_INST_LOG`. [`MetadataSource::known_instances`] lists all instances and
-    /// reports an unknown domain (`pmGetInDomArchive(3)`).
+    /// (`pmLookupInDomArchive(3)`). If several instances had it, the newest one
+    /// counts. If none had, the status is `PM_ERR_INST_LOG`.
+    /// [`MetadataSource::known_instances`] lists all instances and reports an unknown
+    /// domain (`pmGetInDomArchive(3)`).
     ///
     /// # Errors
     /// The metadata file cannot be read.

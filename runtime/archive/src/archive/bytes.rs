@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes read at a time: enough for a label at first, more while reading goes on. The
+/// Bytes read at a time: enough for a label at first, more as reading continues. The
 /// first size is small because thousands of contexts have one window or more each.
 const FIRST_CHUNK: usize = 1024;
 const CHUNK: usize = 16 * 1024;
@@ -102,8 +102,8 @@ impl Window {
         self.buffer[..self.filled].get(self.skip(offset)?..).filter(|held| held.len() >= length)
     }
 
-    /// The first `N` bytes from `offset` on. The buffer stays as it is, however far
-    /// away `offset` is. `None` if the file ends earlier.
+    /// The first `N` bytes from `offset` on. The buffer stays as it is, even if
+    /// `offset` is far away. `None` if the file ends earlier.
     pub(super) fn peek<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if let Some(held) = self.held(offset, N) {
             return Ok(held.first_chunk().copied());

@@ -128,12 +128,12 @@ pub struct ArchiveContext {
     pub(super) profile: InstanceProfile,
     pub(super) rules: InterpolationRules,
     pub(super) untyped_order: UntypedOrder,
-    /// Present once values between records were asked for.
+    /// Present after the first fetch between records.
     pub(super) interpolator: Option<Box<Interpolator>>,
     /// Time of the next interpolated fetch.
     pub(super) next_sample: Timestamp,
     /// Last known end of the archive, in seconds since its start. `None` until the
-    /// first interpolated fetch; then 0 until a time after the start is asked for.
+    /// first interpolated fetch, then 0 until the first fetch after the start.
     pub(super) known_end: Option<f64>,
 }
 
@@ -223,7 +223,7 @@ impl ArchiveContext {
         })
     }
 
-    /// The problems of archives that nobody has asked for yet:
+    /// The problems of archives since the last call:
     ///
     /// * From opening: archives that were left out, and metadata that are cut, with the
     ///   place of the incomplete record.
@@ -266,9 +266,9 @@ impl ArchiveContext {
     }
 
     /// Makes the context skip nothing, like libpcp before 7.1.4. An archive that cannot
-    /// be used is an error; so is one whose metadata end within a record, or whose
-    /// index does not begin like one. If one archive cannot be read past its damage,
-    /// reading does not go on with the next archive. Must be called before anything
+    /// be used is an error. So is one whose metadata end within a record, or whose
+    /// index does not begin like one. If an archive cannot be read past its damage,
+    /// reading does not continue with the next archive. Must be called before anything
     /// else.
     ///
     /// # Errors
@@ -328,9 +328,9 @@ impl ArchiveContext {
         self.metadata.look_up_by_beginning();
     }
 
-    /// Takes 64-bit numbers in blocks without a type to be in the byte order of this
-    /// machine, as libpcp does. Their values are wrong unless that is network byte
-    /// order. Must be called before anything else.
+    /// Assumes that 64-bit numbers in blocks without a type are in the byte order of
+    /// this machine, as libpcp does. Their values are wrong unless that is network
+    /// byte order. Must be called before anything else.
     pub fn take_untyped_numbers_as_native(&mut self) {
         self.untyped_order = UntypedOrder::Native;
     }
@@ -365,7 +365,7 @@ impl ArchiveContext {
         self.records.last_archive().indexed_end_time()
     }
 
-    /// The time as of which metadata are: the time of the last fetch.
+    /// The time of the metadata: that of the last fetch.
     pub fn origin(&self) -> Timestamp {
         self.origin
     }

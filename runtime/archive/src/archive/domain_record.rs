@@ -21,14 +21,14 @@ use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp, text_of_byt
 
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
 
-/// Takes the place of a name's offset: the instance is gone.
+/// Stands in place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;
 
 /// Bounds what a small record can expand to: instances may share names, but all of them
 /// together use at most this many times the bytes of the names.
 const SHARED_NAMES: usize = 16;
 
-/// How a record changes a domain.
+/// The way in which a record changes a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// The record lists all instances.
@@ -37,7 +37,7 @@ pub(super) enum Change {
     Difference,
 }
 
-/// Where the name of an instance after a record comes from.
+/// The origin of an instance's name after a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Name<'a> {
     /// It is that of the instance at this position before the record.
@@ -205,8 +205,8 @@ pub(super) fn text_of_name(name: &[u8]) -> (Box<str>, bool) {
 mod tests {
     use super::*;
 
-    /// What is tidy passes the check that looks at every letter, and lists as PCP writes
-    /// them are tidy.
+    /// Tidy records pass the check that looks at every letter. Lists as PCP writes them
+    /// are tidy.
     #[test]
     fn tidy_lists_are_right() {
         let mut state = 1_u64;

@@ -12,7 +12,8 @@ use crate::archive::domain_record::Change;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::Version;
 
-/// All names that the instances of a domain ever have, and since when.
+/// All names that the instances of a domain ever have, and the time from which
+/// each holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesOverTime {
     /// Names of each instance in order of time. A name is listed once until it changes.
@@ -48,7 +49,7 @@ pub(super) struct DomainHistory {
     revision: u32,
 }
 
-/// The state of a domain at one time. Whoever asks for domains keeps one.
+/// The state of a domain at one time. A caller that asks for domains keeps one.
 #[derive(Clone, Debug)]
 pub(super) struct DomainVersion {
     /// Number of observations applied, and the revision of the history that they are
@@ -82,9 +83,9 @@ impl DomainHistory {
     /// The domain in force at `time`, after all observations up to then. `None` before
     /// the first one.
     ///
-    /// `current` is the version that was asked for last, if any; it is replaced by the
-    /// new one. `read` gets an observation with its number and the domain before it,
-    /// and returns the domain after it.
+    /// `current` is the version of the last call, if any; it is replaced by the new
+    /// one. `read` gets an observation with its number and the domain before it, and
+    /// returns the domain after it.
     ///
     /// The same `Arc` is returned as long as the instances stay the same, even if the
     /// archive repeats them.
@@ -138,7 +139,7 @@ impl DomainHistory {
         &self.observations
     }
 
-    /// All names of all instances, and since when each holds.
+    /// All names of all instances, and the time from which each holds.
     pub(super) fn names<E>(
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,

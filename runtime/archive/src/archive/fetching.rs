@@ -196,8 +196,8 @@ impl ArchiveContext {
             if !selected {
                 continue;
             }
-            // Many short lists may be fetched from one record, one after the other. None of
-            // it is looked at for an empty one.
+            // Many short lists may be fetched from one record in turn. An empty list looks
+            // at none of it.
             if !list.pmids().is_empty() {
                 self.sound = Some(place);
             }

@@ -1,4 +1,4 @@
-//! How far a context has come that follows an archive which grows.
+//! The progress of a context that follows a growing archive.
 
 use pmderive_core::model::Timestamp;
 

@@ -1,6 +1,6 @@
 //! Archives that a writer still appends to.
 //!
-//! Input: an open archive. Output: the last record that counts. For a context that
+//! Input: an open archive. Output: the last valid record. For a context that
 //! follows an archive, the archive ends after that record, until
 //! [`ArchiveContext::look`] has read what was written since.
 //!
@@ -91,7 +91,7 @@ impl ArchiveContext {
 
     fn look_with(&mut self, following: &mut Following) -> Result<bool, SourceError> {
         let Following { scout, last_counted, end, held } = following;
-        // Data are read before metadata, so that the metadata of all these records are
+        // Data are read before metadata, and so the metadata of all these records are
         // there.
         let mut seen = Vec::new();
         loop {
@@ -99,8 +99,8 @@ impl ArchiveContext {
                 Ok(Some(record)) if record.length == 0 => {}
                 Ok(Some(record)) => seen.push((scout.place_of(&record), record)),
                 Ok(None) => break,
-                // The error is reported to whoever reads this part. An incomplete
-                // record at the very end is still being written.
+                // The reader of this part reports the error. An incomplete record
+                // at the very end is still being written.
                 Err(_) if scout.take_lost() => {}
                 Err(_) => break,
             }

@@ -17,8 +17,8 @@ use crate::archive::resolve::Named;
 /// getting another time.
 const SETTLED_AFTER: Duration = Duration::from_millis(100);
 
-/// The names of archives, and for all their files what the system says about them.
-/// Archives with equal identities have the same contents.
+/// The names of archives, and the system's facts about all their files. Archives
+/// with equal identities have the same contents.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identity {
     archives: Vec<(PathBuf, PathBuf)>,

@@ -8,7 +8,7 @@
 //! | 16        | 24 | 4, 8  | offset in the volume   |
 //!
 //! Input: the index file, which has entries of fixed size after its label. Output:
-//! entries that may be wrong. Whoever uses one must check what is at its offset,
+//! entries that may be wrong. The caller must check what is at an entry's offset,
 //! because some writers have put ends of records there, and worse.
 
 use pmderive_core::model::{PmStatus, Timestamp};

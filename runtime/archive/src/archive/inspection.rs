@@ -1,8 +1,8 @@
 //! Finds problems in the files of an archive outside of its data records.
 //!
 //! Input: an open archive. Output: problems of its metadata that no reader reports, and
-//! of its index, which readers can do without. Problems of data records are reported
-//! when the records are read; here their places are only compared with the index.
+//! of its index, which readers can do without. Readers report problems of data records when
+//! they read them; this module only compares their places with the index.
 
 use std::collections::HashSet;
 
@@ -22,8 +22,9 @@ use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
 use crate::archive::volume::open_volume;
 
-/// The time of an entry may differ from that of its records by this many seconds. Some
-/// writers have rounded, or have taken the time of a mark for that of the record before it.
+/// Largest difference between the times of an entry and its records, in seconds. Some
+/// writers have rounded, or have stored the time of a mark for that of the record before
+/// it.
 const TOLERANCE: f64 = 0.002;
 
 /// Receives the problems one by one.
@@ -117,7 +118,8 @@ fn inspect_metadata(archive: &SingleArchive, report: Report<'_>) -> Option<u64> 
     }
 }
 
-/// Finds records of the version that the archive does not have. Readers take them.
+/// Finds records of the version that the archive does not have. Readers accept
+/// them.
 fn inspect_version(record: &[u8], offset: u64, version: Version) -> Result<(), Damage> {
     let kind =
         Fields::new("record", &record[LENGTH_WORD..], offset + LENGTH_WORD as u64).u32("type")?;
@@ -178,8 +180,8 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
     }
 }
 
-/// The word of a descriptor record that has no meaning, and what it is. Readers take it
-/// all the same. What is not supported may have no semantics.
+/// A word of a descriptor record that has no meaning, and its name. Readers accept it
+/// all the same. A metric that is not supported may have no semantics.
 fn without_meaning(desc: &MetricDesc) -> Option<(usize, String)> {
     let MetricDesc { pmid, units, .. } = desc;
     match (desc.value_type, desc.semantics) {

@@ -30,10 +30,10 @@ use crate::archive::single::SingleArchive;
 /// All shared metadata in use. They are found by the files that they were read from.
 static IN_USE: Mutex<Option<WeakTable<Known>>> = Mutex::new(None);
 
-/// Number of versions of a domain that are remembered while someone uses them.
+/// Number of versions of a domain to remember while a context uses them.
 const VERSIONS: usize = 8;
 
-/// What was read of the metadata of one or several archives.
+/// The contents read from the metadata of one or several archives.
 #[derive(Default)]
 pub(super) struct Known {
     /// The files that were opened, by which other contexts find this.
@@ -43,7 +43,7 @@ pub(super) struct Known {
     pub(super) growing: (MetadataFileId, u64),
     /// Size of that file when it was last read.
     pub(super) size: u64,
-    /// What was missing then of its last record.
+    /// The missing part of its last record, at that time.
     pub(super) missing: Option<Damage>,
     pub(super) names: Arc<Names>,
     /// Names below nodes that the first archive does not have are hidden.
@@ -60,8 +60,8 @@ pub(super) struct OpenedFiles {
     pub(super) archives: Arc<[Arc<SingleArchive>]>,
 }
 
-/// What was decoded of domains. The `bool` tells whether names of instances are looked
-/// up as libpcp does (by their beginning).
+/// Decoded domains. The `bool` is true if names of instances are looked up as libpcp
+/// does (by their beginning).
 #[derive(Default)]
 struct Decoded {
     versions: HashMap<(InDom, bool), Versions>,
@@ -102,8 +102,8 @@ impl Known {
         table.as_ref()?.find(identity.hash(), |known| known.is_of(identity))
     }
 
-    /// Lets other contexts find this by its files. If another context has done so
-    /// meanwhile, returns that one's metadata instead.
+    /// Lets other contexts find this by its files. If another context has entered
+    /// metadata meanwhile, returns those instead.
     pub(super) fn enter(
         mut self: Arc<Known>,
         identity: Identity,

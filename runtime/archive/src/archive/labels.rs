@@ -43,7 +43,7 @@ pub(super) struct LabelObservation {
 /// A record of labels, decoded up to its sets.
 pub(super) struct LabelRecord<'a> {
     pub(super) stamp: Timestamp,
-    /// `None` for a level that no question asks for.
+    /// `None` for a level that no question covers.
     pub(super) level: Option<LabelLevel>,
     /// Begins with the number of sets.
     sets: Fields<'a>,

@@ -10,7 +10,7 @@ use pmderive_core::model::{InstId, InstanceDomain, Timestamp};
 
 use crate::archive::domain_record::{DomainRecord, Name, text_of_name};
 
-/// When the instances of a domain exist.
+/// The times during which the instances of a domain exist.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lives {
     /// All that the domain ever has, the newest first.

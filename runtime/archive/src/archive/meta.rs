@@ -38,7 +38,7 @@ pub(super) struct Metadata {
     known: Arc<Known>,
     /// Names of instances are looked up as libpcp does (by their beginning).
     lookup_by_beginning: bool,
-    /// The version of each domain that was asked for last.
+    /// The last requested version of each domain.
     current: HashMap<InDom, Option<DomainVersion>>,
 }
 
@@ -65,14 +65,14 @@ impl Metadata {
         Metadata { known, ..Metadata::default() }
     }
 
-    /// Lets further contexts of the same files find what was read.
+    /// Shares the contents with further contexts of the same files.
     pub(super) fn share(&mut self, identity: Identity, archives: &Arc<[Arc<SingleArchive>]>) {
         self.known = std::mem::take(&mut self.known).enter(identity, archives);
     }
 
     /// Adds the metadata of an archive whose first data volume has the label `first`.
-    /// `is_last` says that no later archive was added so far; a writer may append to
-    /// the last one. Returns what is missing of the last record.
+    /// `is_last` is true if no later archive was added so far; a writer may append to
+    /// the last one. Returns the missing part of the last record.
     ///
     /// # Errors
     /// The file is damaged, or it contradicts an earlier one. Then nothing was added.
@@ -169,14 +169,14 @@ impl Metadata {
         Ok(before != count(&self.known))
     }
 
-    /// What was missing of the last record when the growing file was last read.
+    /// The missing part of the last record when the growing file was last read.
     pub(super) fn unfinished(&self) -> Option<SourceError> {
         let missing = self.known.missing.clone()?;
         Some(self.known.files().failed(self.known.growing.0, missing))
     }
 
     /// Looks up names of instances as libpcp does (by their beginning). Must be called
-    /// before any domain is asked for.
+    /// before the first question about a domain.
     pub(super) fn look_up_by_beginning(&mut self) {
         self.lookup_by_beginning = true;
     }
@@ -356,7 +356,7 @@ mod tests {
         let good = [1, NONE, 1, 0];
         let (metadata, missing) = open(&[
             desc(good, b"a.b\0\0"),
-            // The level of these labels is one that nobody asks for.
+            // No question covers the level of these labels.
             record(&[3, 0, 0, 64, 0], b"xyz"),
             record(&[4, 5, 2], b"help"),
             desc(good, b"c.d"),

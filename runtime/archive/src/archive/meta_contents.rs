@@ -43,11 +43,12 @@ pub(super) struct Contents {
     pub(super) domains: HashMap<InDom, DomainHistory>,
     pub(super) labels: HashMap<LabelLevel, LabelHistory>,
     pub(super) texts: Arc<Texts>,
-    /// Names with their metrics in the order of the file, until they are taken over.
+    /// Names with their metrics in the order of the file, until the name space gets
+    /// them.
     pub(super) names: Vec<(Box<str>, Pmid)>,
 }
 
-/// What is found at an offset of the metadata.
+/// The contents at an offset of the metadata.
 pub(super) enum Next {
     /// A complete record of this many bytes, with equal lengths before and after it.
     Record(usize),

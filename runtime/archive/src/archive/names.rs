@@ -98,8 +98,8 @@ impl Names {
         if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
     }
 
-    /// The positions of the nodes on the path to a name: of each, that of the oldest
-    /// name below it.
+    /// The positions of the nodes on the path to a name. The position of a node is
+    /// that of the oldest name below it.
     fn ages(&self, name: &str) -> Vec<usize> {
         let oldest = |node: &str| {
             let own = self.entries.binary_search_by(|entry| (*entry.name).cmp(node));
@@ -129,7 +129,7 @@ impl Names {
         }
     }
 
-    /// Where the entries below a node begin, or would.
+    /// The index where the entries below a node begin, or would begin.
     fn first_below(&self, node: &str) -> usize {
         self.entries.partition_point(|entry| compare(&entry.name, node) == Ordering::Less)
     }

@@ -170,7 +170,7 @@ impl Opening {
         // libpcp compares metrics before it looks at times, so an overlap is found only
         // here.
         if let Some(same) = same.map(|same| &self.members[same].archive) {
-            // If the end is damaged, the start takes its place in the message.
+            // If the end is damaged, the message has the start instead.
             return Err(overlapping(same, &archive, same.end_time().unwrap_or(start)));
         }
         if self.members.iter().all(|member| member.archive.label.start > start) {

@@ -1,6 +1,6 @@
-//! What a caller may choose when archives are opened.
+//! The caller's choices when archives are opened.
 
-/// How archives are opened.
+/// Options for opening archives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
     /// Maximum size in bytes to which each compressed file may expand, in the folder

@@ -24,7 +24,7 @@ pub(super) enum Travel {
     Backward,
 }
 
-/// Which records are left out.
+/// The rule that chooses the records to leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OrderRule {
     /// As few as possible.
@@ -36,7 +36,7 @@ pub(super) enum OrderRule {
     Nothing,
 }
 
-/// Checks that times go on as they should.
+/// Checks that times never go back.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     /// Start of the archive, from its label.
@@ -53,7 +53,7 @@ struct Series {
     count: u64,
     /// Offset of the first of them that was read.
     offset: u64,
-    /// What is wrong with its time.
+    /// The fault of its time.
     problem: String,
 }
 
@@ -186,8 +186,8 @@ mod tests {
         for (times, expected, messages) in CASES {
             let (forward, told) = left_out(times, Travel::Forward, OrderRule::Fewest);
             assert_eq!((&forward[..], told.len()), (*expected, *messages), "{times:?}");
-            // When read backward, the first record is the last one, which nothing
-            // follows.
+            // When read backward, the first record is the last one, and no record
+            // follows it.
             if *times == [90, 1, 2, 3] || times.last() == Some(&90) {
                 continue;
             }

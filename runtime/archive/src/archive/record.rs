@@ -52,7 +52,7 @@ impl Version {
     }
 }
 
-/// A problem of a file whose name is not known here.
+/// A problem in a file. The caller adds the file's name.
 #[derive(Clone, Debug)]
 pub(super) struct Damage {
     /// The PMAPI status for the problem.
@@ -169,7 +169,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
-    /// A count of items that take at least `size` bytes each of the rest of the record.
+    /// A count of items. Each needs at least `size` bytes of the rest of the record.
     pub(super) fn count(&mut self, size: usize, field: &str) -> Result<usize, Damage> {
         let before = *self;
         let count = self.i32(field)?;

@@ -66,7 +66,7 @@ pub(super) struct Selection {
     /// Identifier of the list that this is prepared for.
     list: Option<u64>,
     slots: SlotTable,
-    /// For each slot, the set that was found last and the number of its record.
+    /// For each slot, the last set found and the number of its record.
     found: Vec<(u64, SetRange)>,
     /// Number of the last record scanned.
     record: u64,
@@ -89,7 +89,7 @@ impl Selection {
 
     /// Scans a record with `count` value sets that begin at `start`. True if it holds
     /// at least one of the metrics, with or without values. In that case the whole
-    /// record was checked, unless the caller says that it is known to be sound.
+    /// record was checked, unless the caller states that it is sound.
     pub(super) fn scan(
         &mut self,
         record: &[u8],
@@ -141,7 +141,7 @@ impl Selection {
         pmids.iter().copied().zip(self.found.iter().map(offset))
     }
 
-    /// Takes notice of a record that was not scanned. `holds` says for each metric of
+    /// Records the result for a record without a scan. `holds` has for each metric of
     /// the list whether the record has it.
     pub(super) fn note(&mut self, holds: &[bool]) {
         self.record += 1;

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Input: archives in the order of their starts; one of them is open at a time. Output:
-//! their records. Between two archives there is a mark that neither of them contains,
-//! because nobody knows what happened between them. Nothing is added to a single
-//! archive. This module looks only at the headers of records.
+//! their records. The sequence adds a mark between two archives, because the time
+//! between them is not recorded. It adds nothing to a single archive. This module looks
+//! only at the headers of records.
 
 use std::sync::Arc;
 
@@ -104,9 +104,9 @@ impl Sequence {
         self.volumes.release();
     }
 
-    /// Ends at damage, like libpcp before 7.1.4: if an archive cannot be read past its
-    /// damage, later archives are not read either. Records are delivered whatever their
-    /// times are.
+    /// Ends at damage, like libpcp before 7.1.4. If an archive cannot be read past its
+    /// damage, later archives are not read either. Records are delivered even if their
+    /// times are out of order.
     pub(super) fn stop_at_damage(&mut self) {
         self.passes_over_damage = false;
         self.set_rule(OrderRule::Nothing);
@@ -258,8 +258,8 @@ impl Sequence {
         })
     }
 
-    /// Goes on to another archive. If it cannot be opened, the next call goes on to the
-    /// one after it.
+    /// Moves to another archive. If it cannot be opened, the next call moves to the one
+    /// after it.
     fn open(&mut self, archive: ArchiveId) -> Result<(), SourceError> {
         match self.volumes_of(archive) {
             Ok(volumes) => {

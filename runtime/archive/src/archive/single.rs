@@ -1,7 +1,7 @@
 //! One archive of a context: its files, its label, its index and its end.
 //!
 //! Input: the files. Output: facts about the archive that do not depend on a reader.
-//! Nothing stays open here, and other archives are not known.
+//! Nothing stays open here.
 
 use std::sync::OnceLock;
 

@@ -12,7 +12,7 @@ pub(super) const UNTYPED: u8 = 0;
 /// Size in bytes of a block's header.
 const HEADER: usize = 4;
 
-/// The byte order that numbers in blocks without a type are taken to have.
+/// The assumed byte order of numbers in blocks without a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum UntypedOrder {
     /// The order of all other numbers in an archive. This is right.

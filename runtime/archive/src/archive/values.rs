@@ -142,12 +142,12 @@ fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), D
 }
 
 /// True if the record is sound and its blocks are in the order of the values, as nearly
-/// all writers have them. One pass over the sets finds that. False says only that the
+/// all writers write them. One pass over the sets finds that. False only means that the
 /// blocks may be in another order.
 fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage> {
     let body = &record[..record.len().saturating_sub(LENGTH_WORD)];
     let (mut first, mut has_blocks) = (None, false);
-    // Offset that the next block must have. `None` once a block was not in its place.
+    // Offset that the next block must have. `None` after a block in another place.
     let mut next = None;
     let sets_end = walk(record, start, count, |_, set| {
         if set.in_blocks {
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Whatever [`is_in_order`] accepts, [`check_in_any_order`] accepts too.
+    /// [`check_in_any_order`] accepts everything that [`is_in_order`] accepts.
     #[test]
     fn order_is_seen_and_excuses_nothing() {
         const NUMBER: u32 = 0x0300_000c;

@@ -115,7 +115,7 @@ impl Volume {
         self.window.release();
     }
 
-    /// Gives up the rest of the volume, which will not become readable.
+    /// Gives up the rest of the volume, which will never become readable.
     pub(super) fn abandon(&mut self) {
         self.condition = Condition::Lost;
     }

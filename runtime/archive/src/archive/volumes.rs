@@ -24,7 +24,8 @@ pub(super) struct Volumes {
     archive: Arc<SingleArchive>,
     /// The volume that reading has come to.
     current: VolumeId,
-    /// That of `volume`. It differs from `current` if that could not be opened.
+    /// Number of `volume`. It differs from `current` if that could not be
+    /// opened.
     entered: VolumeId,
     volume: Volume,
     /// Name of the file of `volume`.

@@ -194,7 +194,7 @@ fn encode_set(
     Ok(())
 }
 
-/// Says what is wrong with a block as the value of a metric of type `value_type`.
+/// The fault of a block as the value of a metric of type `value_type`.
 fn check_block(value_type: ValueType, code: u8, bytes: &[u8]) -> Result<(), String> {
     let same_type = match value_type {
         // Only agents tell the two kinds of aggregates apart.

@@ -14,7 +14,7 @@ use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 
 /// A whole list is written once the differences since the last one are this many times
-/// its size, because a reader that looks for one time applies all of them.
+/// its size. A reader that searches one time has to apply all of them.
 const DIFFERENCES: u64 = 4;
 
 /// Instances with the bytes of their names, in ascending order, each once.
@@ -42,8 +42,8 @@ pub(super) struct Update {
 }
 
 impl WrittenDomain {
-    /// Notes that a value set has a value of an instance. The instance is looked for at
-    /// position `hint` first. Returns false if the set has had it already, and `None`
+    /// Records that a value set has a value of an instance. The search begins at
+    /// position `hint`. Returns false if the set already has that instance, and `None`
     /// if the domain does not have it.
     pub(super) fn meet(&mut self, instance: InstId, hint: usize, set: u64) -> Option<bool> {
         let position = match self.instances.get(hint) {
@@ -144,7 +144,7 @@ impl Update {
     }
 }
 
-/// Bytes that a whole list takes, without the words that every record has.
+/// Bytes of a whole list, without the words that every record has.
 fn whole_size(instances: &Instances) -> usize {
     instances.iter().map(|(_, name)| 8 + name.len() + 1).sum()
 }

@@ -1,4 +1,4 @@
-//! Why an archive, or a part of it, cannot be written.
+//! The reasons why an archive, or a part of it, cannot be written.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use crate::archive::Version;
 
-/// Something was not written. Everything written before remains a readable archive, and
-/// writing can go on, except after [`WriteError::Unusable`].
+/// The writer did not write something. Everything written before remains a readable
+/// archive. Writing can continue, except after [`WriteError::Unusable`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -54,7 +54,7 @@ pub enum WriteError {
     /// A name, text or label that this archive cannot hold. It can be left out.
     #[error("{problem}")]
     Unstorable {
-        /// What cannot be held, and why.
+        /// The part that does not fit, and why.
         problem: String,
         /// The status that libpcp would return.
         status: PmStatus,
@@ -62,7 +62,7 @@ pub enum WriteError {
     /// A call that contradicts the format, or the calls before it.
     #[error("{problem}")]
     Misuse {
-        /// What contradicts what.
+        /// The contradiction.
         problem: String,
         /// The status that libpcp would return.
         status: PmStatus,
@@ -104,8 +104,8 @@ impl WriteError {
         WriteError::Unstorable { problem, status: invalid() }
     }
 
-    /// Who is at fault: the environment where the system refuses or a file is
-    /// full, otherwise the caller, whose calls no archive can express.
+    /// The party at fault: the environment where the system refuses or a file
+    /// is full, otherwise the caller, whose calls no archive can express.
     pub fn fault(&self) -> Fault {
         match self {
             WriteError::Io { .. } | WriteError::Unusable { .. } | WriteError::Full { .. } => {

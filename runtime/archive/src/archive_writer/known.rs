@@ -210,8 +210,8 @@ fn check_name(version: Version, pmid: Pmid, name: &str) -> Result<(), WriteError
     }
 }
 
-/// Why no metric of an archive can have this name: a predicate to put after the name.
-/// `None` if it can.
+/// The reason why no metric of an archive can have this name: a predicate to put
+/// after the name. `None` if a metric can have it.
 pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.len() > MAX_NAME {
         Some("is longer than 4095 bytes")
@@ -224,7 +224,7 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Why these sets of labels cannot be stored; `None` if they can.
+/// The reason why these sets of labels cannot be stored. `None` if they can.
 fn label_problem(level: LabelLevel, sets: &[LabelSet]) -> Option<String> {
     let of_instances = matches!(level, LabelLevel::Instances(_));
     let mut instances: Vec<_> = sets.iter().map(LabelSet::instance).collect();

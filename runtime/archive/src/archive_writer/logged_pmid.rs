@@ -1,4 +1,4 @@
-//! What derived metrics are called in archives.
+//! The identifiers of derived metrics in archives.
 
 use pmderive_core::model::Pmid;
 

@@ -266,7 +266,7 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Writes what a metadata record of another archive says.
+    /// Writes the contents of a metadata record of another archive.
     ///
     /// # Errors
     /// Those of the method for this kind of record.
@@ -284,8 +284,8 @@ impl ArchiveWriter {
         }
     }
 
-    /// Lets records have values of instances that have no name at their time, as those of
-    /// other archives may. Whether such an instance occurs twice is not looked at.
+    /// Allows values of instances that have no name at their time, as in some other
+    /// archives. The writer does not check whether such an instance occurs twice.
     pub fn allow_instances_without_names(&mut self) {
         self.known.may_lack_names = true;
     }
@@ -303,9 +303,9 @@ impl ArchiveWriter {
         self.append_data(time)
     }
 
-    /// Says that recording was interrupted: nothing is known about the time between the
-    /// previous record and the next one. PCP's writers set the mark 1 ms after the
-    /// previous record.
+    /// Records that recording was interrupted: the time between the previous record and
+    /// the next one is unknown. PCP's writers set the mark 1 ms after the previous
+    /// record.
     ///
     /// # Errors
     /// Time goes backwards.

@@ -5,7 +5,7 @@ use super::error::invalid;
 use crate::archive::{ArchiveLabel, Version};
 use pmderive_core::model::{Timestamp, UtcTime};
 
-/// What the writer needs to know before it begins an archive.
+/// The facts that the writer needs before it begins an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     /// Version of the format. Readers before PCP 6 need version 2.

@@ -34,9 +34,9 @@ const MAX_NAME: usize = 255 - ".index".len();
 
 /// A place for the files of an archive.
 pub(super) trait Storage: Send {
-    /// Creates a file that has these bytes, or none if that fails. The file must not
+    /// Creates a file with these bytes, or no file if that fails. The file must not
     /// exist. Later calls of `append` for metadata, index or volumes go to the file
-    /// created last as such.
+    /// of that kind created last.
     fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError>;
 
     /// Appends all of `bytes`, or nothing, to the current file of this kind.
@@ -100,7 +100,7 @@ impl Disk {
     pub(super) fn new(base: &Path) -> Result<Disk, WriteError> {
         let disk = Disk { base: base.to_path_buf(), metadata: None, index: None, volume: None };
         let name = base.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-        // Tools take a list of archives with commas between them.
+        // Tools read a list of archives with commas between them.
         let problem = if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
             Some("cannot be that of an archive: it has a comma, or no last component")
         } else if name.len() > MAX_NAME {
@@ -176,8 +176,8 @@ impl Disk {
             Named::Yes(file) => (Named::Yes(file), Ok(())),
             Named::NotYet(new) => {
                 mark(new.file(), true);
-                // Nobody else knows the file yet, so this only fails on file systems
-                // without locks. There the file counts as one in use.
+                // No other process knows the file yet, so this only fails on file
+                // systems without locks. There the file counts as one in use.
                 let _ = new.file().try_lock();
                 match new.name(&path) {
                     Ok(file) => (Named::Yes(file), Ok(())),
@@ -287,7 +287,7 @@ impl Storage for Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.volume.is_none() {
-            // Nobody is left who could handle the error.
+            // No caller is left who could handle the error.
             let _ = self.discard();
         }
     }

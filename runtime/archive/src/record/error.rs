@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pmderive_core::escape;
 use pmderive_core::model::PmStatus;
 
-/// A recording cannot start or go on.
+/// A recording cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -21,7 +21,7 @@ pub enum RecordError {
         /// The system's error.
         r#source: io::Error,
     },
-    /// The logger has ended without being told to.
+    /// The logger has ended by itself.
     #[error("pmlogger for host \"{host}\" has ended; {} says why", escape::path(&log))]
     Ended {
         /// The host.
@@ -32,7 +32,7 @@ pub enum RecordError {
     /// A text that is empty or would not stay on one line.
     #[error("{of}: {text:?} is not allowed: give one line that is not empty")]
     Text {
-        /// What the text is for.
+        /// The purpose of the text.
         of: &'static str,
         /// The text given.
         text: String,

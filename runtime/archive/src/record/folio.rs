@@ -16,7 +16,7 @@ use super::error::RecordError;
 pub(super) struct Folio {
     pub path: PathBuf,
     pub file: File,
-    /// Whether the folio names a replay configuration.
+    /// True if the folio names a replay configuration.
     pub has_replay: bool,
 }
 

@@ -90,7 +90,7 @@ impl Logger {
         self.write(greeting)
     }
 
-    /// True while the logger takes commands.
+    /// True while the logger accepts commands.
     pub fn is_on(&self) -> bool {
         self.pipe.is_some()
     }

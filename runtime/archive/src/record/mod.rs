@@ -30,7 +30,7 @@ use pmderive_system::pcp_conf::PcpConf;
 use pmderive_system::time::TimeZone;
 
 /// A recording (`pmRecordSetup(3)`). If it is dropped, loggers that were neither
-/// stopped nor detached go on. To them, the program that launched them has ended.
+/// stopped nor detached continue. They see that their parent program has ended.
 ///
 /// libpcp has one recording per process and removes the replay configuration at once.
 /// Here each recording is a value, and the file is kept, as the manual says.
@@ -207,7 +207,7 @@ impl Recording {
         self.tell(host, options, |logger| logger.leave(&format!("Q{options}")))
     }
 
-    /// Lets the logger of `host`, or all loggers, go on without this program
+    /// Lets the logger of `host`, or all loggers, continue without this program
     /// (`PM_REC_DETACH` of `pmRecordControl(3)`).
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Recording {
         self.logger(host)?.wait()
     }
 
-    /// How the logger of `host` ended; `None` while it runs.
+    /// The exit status of the logger of `host`; `None` while it runs.
     ///
     /// # Errors
     /// The logger was not started.

@@ -13,7 +13,7 @@ use pmderive_core::source::SourceError;
 use super::link::LinkError;
 use crate::proto::{AuthenticationError, CertificateProblem, ProtocolError};
 
-/// `EOPNOTSUPP`, which libpcp returns if pmcd lacks what was asked for.
+/// `EOPNOTSUPP`, which libpcp returns if pmcd lacks the requested feature.
 pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 
 /// `SASL_NOMECH` of the library that authenticates for libpcp. Its codes follow those
@@ -34,7 +34,7 @@ pub mod remedies {
     /// The user, or the password, cannot be one.
     pub const CHECK_USER: &str =
         "`user=` of the host specification and the password say who you are";
-    /// pmcd offers no mechanism that is known here.
+    /// pmcd offers no mechanism that this client has.
     pub const CHECK_MECHANISMS: &str =
         "mech_list in pmcd's sasl2/pmcd.conf says what it offers, `method=` what is asked for";
     /// The password would be sent unencrypted.
@@ -54,12 +54,12 @@ pub(super) struct Target {
     pub(super) tls_conf: PathBuf,
 }
 
-/// What to try if nobody answers at a socket.
+/// The advice if no process answers at a socket.
 pub(super) fn no_socket() -> &'static str {
     "is pmcd running? `--local` gives metrics of this machine without PCP"
 }
 
-/// What to try if a host cannot be connected to.
+/// The advice if a host cannot be connected to.
 pub(super) fn no_host(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::HostUnreachable => "is the name of the host right?",
@@ -70,7 +70,7 @@ pub(super) fn no_host(error: &io::Error) -> &'static str {
     }
 }
 
-/// What to try if a proxy cannot be connected to.
+/// The advice if a proxy cannot be connected to.
 pub(super) fn no_proxy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::HostUnreachable => "are the names of the host and of the proxy right?",

@@ -42,16 +42,16 @@ pub struct AsyncHostContext<T = AsyncSocket> {
     /// Many hosts may share these.
     options: Arc<ConnectOptions>,
     warnings: Vec<String>,
-    /// Taken out during a conversation, so that an abandoned conversation drops it.
+    /// Removed during a conversation: an abandoned conversation then drops it.
     pub(super) link: Option<Box<Link<T>>>,
     pub(super) cache: MetadataCache,
     pub(super) epoch: u64,
-    /// What the next successful fetch has to report.
+    /// The events that the next successful fetch has to report.
     pending: FetchEvents,
     prepared: Option<Arc<PreparedList>>,
     profile: InstanceProfile,
     backoff: Backoff,
-    /// Why the last attempt to connect failed.
+    /// The reason why the last attempt to connect failed.
     failure: String,
 }
 
@@ -119,8 +119,8 @@ impl AsyncHostContext {
         AsyncHostContext::open_as_environment(spec).await
     }
 
-    /// Connects as `spec` says. `options` decide what it leaves open; contexts may
-    /// share them by the same `Arc`.
+    /// Connects as `spec` says. `options` decide everything that it leaves open;
+    /// contexts may share them by the same `Arc`.
     ///
     /// # Errors
     /// As for [`AsyncHostContext::open`].
@@ -218,11 +218,12 @@ impl<T: Transport> AsyncHostContext<T> {
         self.connect_anew(Attempt::Asked).await
     }
 
-    /// Makes a connection if there is none, as every call does that needs one.
+    /// Makes a connection if there is none. Every call that needs a connection does
+    /// the same.
     ///
     /// # Errors
-    /// As for [`AsyncHostContext::reconnect`]. After a failure the next attempt has to
-    /// wait up to a quarter longer than there, by chance.
+    /// As for [`AsyncHostContext::reconnect`]. After a failure the next attempt waits
+    /// longer than there, by a random part of a quarter.
     pub async fn connect(&mut self) -> Result<(), SourceError> {
         self.ensure_link().await
     }
@@ -253,7 +254,8 @@ impl<T: Transport> AsyncHostContext<T> {
         if let Some(left) = self.backoff.left(attempt, T::now()) {
             return Err(self.too_soon(left));
         }
-        // Whoever gives up waiting drops this future: the attempt has failed then.
+        // A caller that gives up waiting drops this future: the attempt has failed
+        // then.
         let before = self.backoff.clone();
         self.backoff.failed(&self.options.reconnect_delays, T::now());
         self.failure = format!("{}: the connection was not ready in time", self.spec);
@@ -344,7 +346,7 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Fetches the metrics of `list` (pmFetch(3)), like
     /// [`FetchSource::fetch`](pmderive_core::source::FetchSource::fetch). All parts of
     /// the request, and the requests for instance domains after it, share one round
-    /// trip. A list without metrics, as for constants, takes a round trip for the time.
+    /// trip. A list without metrics, as for constants, needs a round trip for the time.
     ///
     /// # Errors
     /// The fetch as a whole failed. The contents of `batch` are unspecified.
@@ -378,7 +380,7 @@ impl<T: Transport> AsyncHostContext<T> {
     ) -> Result<(), SourceError> {
         batch.clear();
         self.ensure_link().await?;
-        // Whoever fetches has asked all questions for now.
+        // A caller that fetches has asked all its questions for now.
         self.cache.settle();
         let Some(mut link) = self.link.take() else {
             return Err(self.status_error(PmStatus::NOTCONN));

@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// Who wants to connect.
+/// The reason for an attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     /// The user of the context.
@@ -40,7 +40,8 @@ impl Backoff {
         Backoff { failures: 0, due: None, random: seed }
     }
 
-    /// How long an attempt at `now` still has to wait; `None` if it may be made.
+    /// The time that an attempt at `now` still has to wait. `None` if it may be
+    /// made.
     pub(super) fn left(&self, attempt: Attempt, now: Instant) -> Option<Duration> {
         let [asked, automatic] = self.due?;
         let due = if attempt == Attempt::Asked { asked } else { automatic };
@@ -140,7 +141,7 @@ mod tests {
         assert!(quarters.iter().all(|count| *count > 60), "{quarters:?}");
     }
 
-    /// A delay beyond the clock does not panic, and means that nobody tries again.
+    /// A delay beyond the clock does not panic. It means that no attempt follows.
     #[test]
     fn the_longest_delay_lasts() {
         for seed in 0..20 {

@@ -42,7 +42,7 @@ struct Trust {
 }
 
 impl PeerVerifier {
-    /// Trusts `certificates`, and whatever they have signed.
+    /// Trusts `certificates`, and all certificates that they have signed.
     ///
     /// # Errors
     /// `certificates` is empty, and unknown issuers are not allowed.
@@ -94,7 +94,7 @@ impl Trust {
         if is_wrong_name(&error) {
             return if self.leniency.wrong_name { Ok(()) } else { Err(error) };
         }
-        // Whoever is trusted need not be signed, but has a time and a purpose all the same.
+        // A trusted certificate need not be signed, but still has a time and a purpose.
         let is_trusted = !is_of_time_or_purpose(&error)
             && self.certificates.iter().any(|trusted| trusted == certificate);
         // The libraries have several errors for a certificate that no authority has
@@ -253,7 +253,7 @@ mod tests {
         let by_plain = signed(params("by plain", IsCa::NoCa), &plain);
         let problem = judged(&root, &[&by_plain, &plain]).expect_err("no authority");
         assert_eq!(problem, CertificateProblem::NotAnAuthority);
-        // Whoever trusts pmcd's own certificate has looked at it.
+        // A person who trusts pmcd's own certificate has looked at it.
         assert_eq!(judged(&by_plain, &[&by_plain, &plain]), Ok(()));
 
         let mut old = params("old", IsCa::NoCa);

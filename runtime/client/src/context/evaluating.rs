@@ -9,14 +9,14 @@ use super::async_host::AsyncHostContext;
 use crate::transport::Transport;
 
 impl<T: Transport> AsyncHostContext<T> {
-    /// Fetches what an evaluator requests, and evaluates it.
+    /// Fetches the metrics that an evaluator requests, and evaluates them.
     ///
     /// If the future is dropped before its end, nothing has been evaluated, and the
-    /// connection is dropped too. The next fetch reports a gap then, so expressions
-    /// that need two samples have their next value only with the fetch after it.
+    /// connection is dropped too. The next fetch then reports a gap. Expressions that
+    /// need two samples have their next value only with the fetch after it.
     ///
     /// The workspace is in use until the future ends. If many hosts share a workspace,
-    /// give each host its own batch for [`AsyncHostContext::fetch`], use the
+    /// give each host its own batch for [`AsyncHostContext::fetch`]. Use the
     /// workspace's buffers for [`Evaluator::evaluate`] only, and answer its questions
     /// with [`AsyncHostContext::ask`].
     ///

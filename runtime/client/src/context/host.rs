@@ -59,8 +59,8 @@ impl HostContext {
         Ok(HostContext { host: ready(AsyncHostContext::open_as_environment(spec))? })
     }
 
-    /// Connects as `spec` says. `options` decide what it leaves open; contexts may
-    /// share them by the same `Arc`.
+    /// Connects as `spec` says. `options` decide everything that it leaves open;
+    /// contexts may share them by the same `Arc`.
     ///
     /// # Errors
     /// As for [`HostContext::open`].

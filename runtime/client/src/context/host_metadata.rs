@@ -20,7 +20,7 @@ use crate::proto::{Reply, Request};
 use crate::transport::Transport;
 
 /// Number of descriptors per request. If an agent is a process, pmcd asks it for each
-/// descriptor separately, and serves nobody else meanwhile.
+/// descriptor separately, and serves no other client meanwhile.
 const DESCS_PER_REQUEST: usize = 200;
 
 /// Splits names into groups, each of which fits into one request.
@@ -88,13 +88,13 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Appends an answer to each question, in their order, like
     /// [`MetadataSource::ask`](pmderive_core::source::MetadataSource::ask).
     ///
-    /// Known answers cost nothing. All others share one round trip; failed ones may
+    /// Cached answers cost nothing. All others share one round trip; failed ones may
     /// need a second for the reasons. The host's name and time zone are values of
-    /// metrics, which take one or two round trips each.
+    /// metrics, which need one or two round trips each.
     ///
     /// # Errors
-    /// The host failed; what was appended to `answers` then means nothing. What the host
-    /// does not know is an answer.
+    /// The host failed; the answers appended to `answers` are then meaningless. A fact
+    /// that the host does not know is not an error but an answer.
     pub async fn ask(
         &mut self,
         questions: &[Question<'_>],

@@ -84,7 +84,7 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// Time zone of the host of the metrics ([`Question::TimeZone`]); `None` if its
-    /// pmcd does not tell.
+    /// pmcd does not report it.
     ///
     /// # Errors
     /// The host failed.

@@ -1,8 +1,8 @@
 //! A connection to pmcd in use: the state machine with its byte stream.
 //!
 //! Input: requests. Output: events, each within the time-out. After an error an unknown
-//! number of replies is still in the stream. So whoever gets an error from here, or
-//! stops waiting for an event, must drop the link.
+//! number of replies is still in the stream. A caller that gets an error from here, or
+//! stops waiting for an event, must therefore drop the link.
 
 use std::io;
 use std::time::Duration;

@@ -138,7 +138,7 @@ impl MetadataCache {
         }
     }
 
-    /// Forgets everything. Every domain must be asked for again.
+    /// Forgets everything. Every domain needs a new question.
     pub(super) fn invalidate(&mut self) {
         self.facts = Arc::default();
         self.is_settled = false;
@@ -211,7 +211,7 @@ mod tests {
         let different = like(0..COUNT, bytes);
         assert!(!Arc::ptr_eq(&one.facts, &different.facts));
 
-        // Whatever one host learns or forgets later is its own.
+        // Later answers and omissions of one host stay its own.
         let pmid = Pmid::new(60, 0, 0);
         other.learn_name("m.more", pmid);
         other.settle();

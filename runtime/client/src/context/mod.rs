@@ -1,7 +1,7 @@
 //! Contexts: open sources of metrics.
 //!
 //! A context implements [`pmderive_core::source::MetadataSource`] and
-//! [`pmderive_core::source::FetchSource`] over what the modules below it provide.
+//! [`pmderive_core::source::FetchSource`] over the modules below it.
 
 mod advice;
 mod async_host;

@@ -1,4 +1,4 @@
-//! Settings for connections to pmcd, for whatever a host specification leaves open.
+//! Settings for connections to pmcd that a host specification leaves open.
 //!
 //! The settings are those of PCPIntro(1): the environment variables `PMCD_*`,
 //! `PCP_CONTAINER`, `PCP_SECURE_SOCKETS`, `PCP_TLSCONF_PATH`, `PCP_ALLOW_*` and
@@ -6,7 +6,8 @@
 //! default holds. This module makes no connections.
 //!
 //! Time-outs are exact to fractions of a second. libpcp truncates
-//! `PMCD_REQUEST_TIMEOUT` to whole seconds, so that a value below one waits for ever.
+//! `PMCD_REQUEST_TIMEOUT` to whole seconds, and a value below one makes it wait for
+//! ever.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub struct ConnectOptions {
     pub ports: Vec<u16>,
     /// Path of the local pmcd's socket.
     pub socket: PathBuf,
-    /// The container whose metrics are wanted.
+    /// The container whose metrics to read.
     pub container: Option<String>,
     /// Minimum encryption of connections over the network.
     pub encryption: Encryption,
@@ -79,7 +80,7 @@ impl Default for ConnectOptions {
 
 impl ConnectOptions {
     /// The settings of this process's environment and machine, and the problems of
-    /// those that were ignored.
+    /// settings that were ignored.
     pub fn from_environment() -> (ConnectOptions, Vec<String>) {
         let conf = PcpConf::load();
         ConnectOptions::from_lookup(|name| match name {

@@ -1,4 +1,5 @@
-//! Reads passwords from files, where no list of processes shows them.
+//! Reads passwords from files. In a command line, every list of processes would show
+//! them.
 //!
 //! The file is read again for each connection, so a new password takes effect with the
 //! next connection.

@@ -1,7 +1,7 @@
 //! The routes to a pmcd, in the order to try them.
 //!
 //! Input: a host specification and the settings. Output: a [`Plan`]: routes, each with
-//! an address and the configuration of the connection there. Whoever tries the routes
+//! an address and the configuration of the connection there. The connecting code
 //! reports each failure to an [`Outcome`], which decides whether to go on and what to
 //! tell the user in the end. Nothing is looked up or connected here.
 
@@ -54,7 +54,7 @@ pub(super) enum Address {
     },
 }
 
-/// How far an attempt got.
+/// The progress of an attempt before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// There was no connection.
@@ -371,7 +371,8 @@ impl Route {
 mod tests {
     use super::*;
 
-    /// Settings without ports leave nothing to connect to, and that is said.
+    /// Settings without ports leave no address to connect to, and the error
+    /// says so.
     #[test]
     fn a_host_without_a_port_is_refused() {
         let options = ConnectOptions { ports: Vec::new(), ..ConnectOptions::default() };

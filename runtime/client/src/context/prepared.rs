@@ -1,5 +1,5 @@
-//! Encoded requests for values, stored once per process, because many hosts are asked
-//! for the same list again and again.
+//! Encoded requests for values, stored once per process, because many hosts get the
+//! same list again and again.
 //!
 //! Input: a list, and the precision of time stamps. Output: the requests. This module
 //! sends nothing.

@@ -32,8 +32,8 @@ pub const PMCD_PORT: u16 = 44321;
 /// Port of pmproxy.
 pub const PMPROXY_PORT: u16 = 44322;
 
-/// A pmcd, and how to reach it. It is displayed as it was written, whatever its
-/// fields are changed to.
+/// A pmcd, and the way to reach it. It is displayed in its original spelling,
+/// even after changes to its fields.
 ///
 /// ```
 /// use pmderive_client::context::{Encryption, HostSpec};
@@ -54,24 +54,24 @@ pub struct HostSpec {
     pub encryption: Encryption,
     /// The first proxy that is named, if any.
     pub proxy: Option<HostAndPorts>,
-    /// The container whose metrics are wanted (`container=`).
+    /// The container whose metrics to read (`container=`).
     pub container: Option<String>,
     /// The user, if any attribute is about that.
     pub user: Option<UserAttributes>,
-    /// True if compression is asked for (`compress`). No pmcd supports it.
+    /// True if compression is requested (`compress`). No pmcd supports it.
     pub compress: bool,
-    /// What is probably wrong with the attributes, for people. libpcp says nothing.
+    /// Probable mistakes in the attributes, in words. libpcp reports none of them.
     pub warnings: Vec<String>,
 }
 
-/// Whether connections over the network are encrypted with TLS.
+/// The encryption of connections over the network with TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Encryption {
     /// Not encrypted.
     #[default]
     Off,
-    /// Encrypted if pmcd can do it, without checking its identity. This keeps out
-    /// listeners, but nobody who can redirect the connection.
+    /// Encrypted if pmcd supports it, without checking its identity. This keeps
+    /// out listeners, but not an attacker who can redirect the connection.
     Relaxed,
     /// Encrypted, and pmcd's certificate must be good.
     Required,
@@ -82,14 +82,14 @@ pub enum Encryption {
 pub struct UserAttributes {
     /// `user=` or `username=`.
     pub name: Option<String>,
-    /// `pass=` or `password=`. Everybody on this machine who lists its processes can
-    /// see it.
+    /// `pass=` or `password=`. Every user of this machine who lists its processes
+    /// can see it.
     pub password: Option<Secret>,
     /// `passfile=`: a file with the password in its first line.
     pub password_file: Option<PathBuf>,
     /// `method=` or `authmeth=`: the SASL mechanism.
     pub method: Option<String>,
-    /// `realm=`: where the user is known, if that is not pmcd's own realm.
+    /// `realm=`: the user's realm, if it is not pmcd's own.
     pub realm: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl From<SpecError> for SourceError {
 }
 
 impl SpecError {
-    /// What to do, if libpcp's words for the mistake do not lead there.
+    /// Advice, if libpcp's words for the mistake do not lead there.
     pub fn help(&self) -> Option<&'static str> {
         let is_scheme = self.spec.get(self.offset..).is_some_and(|rest| rest.starts_with("//"));
         is_scheme.then_some("the schemes are pcp:, pcps:, local: and unix:")
@@ -174,8 +174,9 @@ impl HostSpec {
         }
     }
 
-    /// Which metrics it leads to: the same text for all forms of a specification, such
-    /// as `web1`, `WEB1:44321` and `pcps://web1`. Names are not looked up.
+    /// An identity of the metrics it leads to: the same text for all forms of a
+    /// specification, such as `web1`, `WEB1:44321` and `pcps://web1`. Names are not
+    /// looked up.
     pub fn identity(&self) -> Box<str> {
         let place = |place: &HostAndPorts, usual: u16| {
             let name = place.name.trim_end_matches('.').to_ascii_lowercase();

@@ -79,11 +79,11 @@ impl Features {
     pub const CREDS_REQUIRED: Features = Features(0x0008);
     /// pmcd acknowledges the switch to TLS.
     pub const SECURE_ACK: Features = Features(0x0010);
-    /// The metrics of one container can be asked for.
+    /// pmcd can deliver the metrics of one container.
     pub const CONTAINER: Features = Features(0x0040);
     /// Clients on other hosts need a certificate.
     pub const CERT_REQUIRED: Features = Features(0x0080);
-    /// Labels can be asked for.
+    /// pmcd can deliver labels.
     pub const LABELS: Features = Features(0x0200);
     /// pmcd knows fetches with nanosecond stamps.
     pub const HIGHRES: Features = Features(0x0400);

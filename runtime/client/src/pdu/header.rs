@@ -29,7 +29,7 @@ impl Header {
     ///
     /// # Errors
     /// The length is smaller than a header or exceeds `limit`. Four bytes suffice to
-    /// find that, so nobody waits for the rest.
+    /// find that, so no caller waits for the rest.
     pub fn peek(bytes: &[u8], limit: usize) -> Result<Option<Header>, DecodeError> {
         let Some(&[a, b, c, d]) = bytes.get(..4) else { return Ok(None) };
         let found = i64::from(i32::from_be_bytes([a, b, c, d]));

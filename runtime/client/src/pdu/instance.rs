@@ -29,9 +29,9 @@ use super::{DecodeError, Pdu, PduType, Reader, Writer};
 pub struct InstanceRequest<'a> {
     /// The domain.
     pub indom: InDom,
-    /// The instance whose name is wanted, or -1.
+    /// The instance whose name is requested, or -1.
     pub instance: InstId,
-    /// The name of the instance that is wanted, or empty.
+    /// The name of the requested instance, or empty.
     pub name: &'a [u8],
 }
 

@@ -50,7 +50,7 @@ const MAX_TEXT: usize = 65_534;
 /// Request for the labels of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelRequest {
-    /// The level whose labels are wanted.
+    /// The level of the requested labels.
     pub level: LabelLevel,
 }
 

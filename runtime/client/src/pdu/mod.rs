@@ -167,8 +167,8 @@ macro_rules! for_each_structure {
     };
 }
 
-/// Decodes `data` as every kind of PDU. Whatever decodes must mean the same after it
-/// was encoded again.
+/// Decodes `data` as every kind of PDU. A decoded PDU must mean the same after
+/// encoding.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_pdu(data: &[u8]) {
     macro_rules! check {

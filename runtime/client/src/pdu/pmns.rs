@@ -183,7 +183,7 @@ impl<'a> Pdu<'a> for PmnsIds<'a> {
 pub struct PmnsChild<'a> {
     /// The node; empty for the root.
     pub name: &'a [u8],
-    /// 1 if the statuses of the children are wanted, otherwise 0.
+    /// 1 to request the statuses of the children, otherwise 0.
     pub subtype: i32,
 }
 

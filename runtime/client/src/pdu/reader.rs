@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         self.array(field).map(i64::from_be_bytes)
     }
 
-    /// A number of entries. Each entry takes at least `entry` bytes of the rest.
+    /// A number of entries. Each entry needs at least `entry` bytes of the rest.
     pub fn count(&mut self, entry: usize, field: &'static str) -> Result<usize, DecodeError> {
         let start = self.offset;
         let found = self.i32(field)?;

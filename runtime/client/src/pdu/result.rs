@@ -27,7 +27,7 @@ use super::{DecodeError, PduType, Problem, Reader, Resolution, Writer};
 /// The fields of a result, without the value sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultFrame {
-    /// The time at which pmcd took the values.
+    /// The time at which pmcd collected the values.
     pub timestamp: Timestamp,
     /// Offset of the first value set in the PDU.
     pub first_set: usize,
@@ -46,7 +46,7 @@ const LANE_BYTES: usize = 8;
 
 impl ResultFrame {
     /// Checks a whole RESULT or HIGHRES_RESULT. For an answer, `requested` are the
-    /// metrics that were asked for.
+    /// requested metrics.
     ///
     /// # Errors
     /// The sets are not those of `requested` in the same order; a set or block is not
@@ -99,9 +99,9 @@ impl ResultFrame {
         Ok((ResultFrame { timestamp, first_set, set_count }, reader))
     }
 
-    /// Adds a PDU to a batch as columns, if it differs in nothing but numbers from an
+    /// Adds a PDU to a batch as columns, if it differs only in numbers from an
     /// earlier one that answered the same part of the list with that identity. False
-    /// says only that the PDU must be decoded.
+    /// only means that the PDU must be decoded.
     pub(crate) fn add_as_before(
         pdu: &[u8],
         (list, resolution): (u64, Resolution),
@@ -115,8 +115,7 @@ impl ResultFrame {
         })
     }
 
-    /// Lets a batch take notice of a PDU with this frame, which is going to be its next
-    /// part.
+    /// Lets a batch record a PDU with this frame, which will be its next part.
     pub(crate) fn notice(&self, list: u64, pdu: &[u8], batch: &mut ResultBatch) {
         let encoded = self.encoded(list, pdu);
         batch.notice(&encoded, || encoded.sets().map(|(pmid, offset)| (pmid, Some(offset))));
@@ -221,8 +220,8 @@ fn check_blocks(
     blocks.finish()
 }
 
-/// The end of the blocks of a set, if they are regular. `None` says only that each
-/// must be looked at.
+/// The end of the blocks of a set, if they are regular. `None` only means that
+/// each block needs a look.
 fn end_of_regular_blocks(
     pdu: &[u8],
     (sets, count): (&Reader<'_>, usize),
@@ -320,7 +319,7 @@ pub(super) fn fuzz_result(data: &[u8]) {
     }
 }
 
-/// A PDU that is like another one but for a few bits must come in columns only if it
+/// A PDU that differs from another in a few bits comes in columns only if it
 /// decodes, and then with the same values.
 #[cfg(any(test, feature = "fuzz"))]
 fn fuzz_known(data: &[u8], resolution: Resolution, pmids: &[Pmid]) {

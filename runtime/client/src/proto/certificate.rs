@@ -1,4 +1,4 @@
-//! What is wrong with pmcd's certificate, in words for users.
+//! The faults of pmcd's certificate, in words for users.
 
 use rustls::CertificateError;
 
@@ -12,7 +12,7 @@ pub enum CertificateProblem {
     /// It is for other hosts.
     #[error("{}", wrong_name(.expected, .presented))]
     WrongName {
-        /// Name or address of the host that was asked for.
+        /// Name or address of the requested host.
         expected: String,
         /// The names in the certificate.
         presented: Vec<String>,
@@ -88,7 +88,7 @@ fn wrong_name(expected: &str, presented: &[String]) -> String {
     if presented.is_empty() {
         return format!("it names no host, {expected} was expected");
     }
-    // The library gives them as `DnsName("web1")`.
+    // The library writes them as `DnsName("web1")`.
     let bare = |name: &String| {
         let inner = name.split_once('(').map_or(name.as_str(), |(_, inner)| inner);
         inner.trim_end_matches(')').trim_matches('"').to_owned()

@@ -1,7 +1,7 @@
 //! The configuration of a connection.
 //!
-//! The maker of the connection fills this in. Nothing is read from files or the
-//! environment here, and `Debug` shows no secrets.
+//! The caller that opens the connection fills this in. This module reads no
+//! files and no environment, and `Debug` shows no secrets.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -10,19 +10,19 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-/// How to make a connection.
+/// The settings of one connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
-    /// How the connection reaches pmcd.
+    /// The way from the connection to pmcd.
     pub peer: Peer,
     /// The pmcd to which the proxy at the other end of the stream must connect. `None`
     /// if pmcd itself is at the other end.
     pub forward: Option<Forward>,
-    /// Whether the connection is encrypted.
+    /// The encryption of the connection.
     pub security: Security,
     /// User and password, if pmcd needs to know the user.
     pub credentials: Option<Credentials>,
-    /// The container whose metrics are wanted, if any.
+    /// The container whose metrics to read, if any.
     pub container: Option<String>,
     /// Maximum length of a reply in bytes.
     pub max_reply_bytes: usize,
@@ -41,10 +41,10 @@ impl Default for ConnectionConfig {
     }
 }
 
-/// How the connection reaches pmcd. This decides how pmcd identifies the client.
+/// The way from a connection to pmcd. It decides how pmcd identifies the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Over a unix socket: the system tells pmcd who the client is.
+    /// Over a unix socket: the system tells pmcd the user of the client.
     SameHost,
     /// Over the network, but on this host: pmcd demands no certificate of the client.
     Loopback,
@@ -70,7 +70,7 @@ impl fmt::Display for Forward {
     }
 }
 
-/// Whether a connection is encrypted.
+/// The encryption of a connection.
 #[derive(Clone, Debug, Default)]
 pub enum Security {
     /// Not encrypted.
@@ -82,7 +82,7 @@ pub enum Security {
     Required(TlsClient),
 }
 
-/// What the client needs for TLS with one host.
+/// The client's settings for TLS with one host.
 #[derive(Clone)]
 pub struct TlsClient {
     /// The accepted certificates and ciphers.

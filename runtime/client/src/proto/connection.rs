@@ -20,10 +20,10 @@ use super::sasl::Sasl;
 use super::tls::TlsChannel;
 use crate::pdu::{ErrorPdu, Features, Header, Pdu, PduType, PmnsNames, Profile, ResultFrame};
 
-/// What has arrived.
+/// Received messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Exhaustive on purpose: who drives this must handle each of them, and the
-// compiler says where one is missing.
+// Exhaustive on purpose: a caller must handle each event, and the compiler
+// reports a missing one.
 pub enum Event {
     /// The handshake is complete, and requests may be made.
     Ready,
@@ -166,7 +166,7 @@ impl Connection {
         if self.phase != Phase::Ready {
             return Err(ProtocolError::NotReady);
         }
-        // Bytes that came unasked would be taken for the reply.
+        // Unexpected bytes would be mistaken for the reply.
         self.refuse_unsolicited().inspect_err(|_| self.phase = Phase::Broken)?;
         let with_profile = matches!(request, Request::Fetch(_)) && !self.profile_sent;
         let profile = if with_profile { self.profile.clone() } else { Vec::new() };
@@ -218,8 +218,8 @@ impl Connection {
     }
 
     /// Adds the values that [`Event::Reply`] announced to a batch as columns, if they
-    /// came as before for the list with that identity, but for their numbers. Otherwise
-    /// [`Connection::reply`] decodes them.
+    /// differ only in numbers from earlier ones for the list with that identity.
+    /// Otherwise [`Connection::reply`] decodes them.
     pub(crate) fn add_as_before(&mut self, list: u64, batch: &mut ResultBatch) -> bool {
         let Some(Expected::Result { request, .. }) = &self.answered else { return false };
         let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
@@ -230,8 +230,8 @@ impl Connection {
         is_added
     }
 
-    /// Lets a batch take notice of the values of [`Reply::Result`], before they become
-    /// its next part.
+    /// Lets a batch record the values of [`Reply::Result`], before they become its
+    /// next part.
     pub(crate) fn notice(&self, frame: ResultFrame, list: u64, batch: &mut ResultBatch) {
         let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
         frame.notice(list, pdu, batch);
@@ -344,7 +344,7 @@ impl Connection {
         }
     }
 
-    /// Fails if the header of the next PDU is not that of the reply due, so that nobody
+    /// Fails if the header of the next PDU is not that of the due reply. No caller then
     /// waits for megabytes of a wrong reply.
     fn refuse_other_replies(&self) -> Result<(), ProtocolError> {
         let Some(header) = Header::peek(self.unread(), self.config.max_reply_bytes)? else {

@@ -41,7 +41,7 @@ pub enum ProtocolError {
     /// pmcd accepts no connection from this host.
     #[error("pmcd refused the connection: {0}")]
     Refused(PmStatus),
-    /// pmcd rejects what the client asked for with its credentials.
+    /// pmcd rejects a request in the client's credentials.
     #[error("pmcd rejected the credentials or the container: {0}")]
     Rejected(PmStatus),
     /// pmcd rejects the profile, or the fetch after it. The client cannot tell which,
@@ -69,12 +69,12 @@ pub enum ProtocolError {
     /// The user was not authenticated.
     #[error("authentication failed: {0}")]
     Authentication(AuthenticationError),
-    /// A reply has another type than the one due.
+    /// A reply has another type than the due one.
     #[error("a reply of type {found:#x} where {due:?} is due")]
     UnexpectedReply {
         /// Number of the type found.
         found: u32,
-        /// The type due.
+        /// The due type.
         due: PduType,
     },
     /// A status that is not an error where a reply is due.
@@ -129,7 +129,7 @@ impl From<AuthenticationError> for ProtocolError {
 }
 
 impl ProtocolError {
-    /// Who is at fault. Where pmcd refuses this client it is the user, whose
+    /// The party at fault. Where pmcd refuses this client it is the user, whose
     /// certificates, credentials or host it does not accept.
     pub fn fault(&self) -> Fault {
         match self {

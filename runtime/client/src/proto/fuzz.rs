@@ -119,7 +119,7 @@ pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<Strin
 }
 
 /// Feeds a stream of bytes to a connection before it is ready. The first byte chooses
-/// what the client wants, the next three the sizes of the pieces.
+/// the client's wishes, the next three the sizes of the pieces.
 ///
 /// Whatever the peer sends, a client that demands TLS or a proof of the password does
 /// not become ready, the password is not shown, and the bytes sent are bounded. The
@@ -130,8 +130,8 @@ pub fn fuzz_handshake(data: &[u8]) {
     let sizes: Vec<usize> = head[1..].iter().map(|size| usize::from(*size) % 40 + 1).collect();
     let whole = outcome_of(stream, head[0], &[usize::MAX]);
     let pieces = outcome_of(stream, head[0], &sizes);
-    // The pieces decide which of several problems is found first. What comes before the
-    // client turns to TLS is refused if it is there by then, and else is no record of TLS.
+    // The pieces decide which of several problems is found first. Bytes that arrive before
+    // the client turns to TLS are refused. Later ones are not a record of TLS.
     let is_early = whole.as_ref().is_err_and(|error| error.ends_with("that answer no request"));
     let is_same = pieces.is_ok() == whole.is_ok() || is_early && pieces == Ok(false);
     assert!(is_same, "{pieces:?} {whole:?}");
@@ -190,7 +190,7 @@ fn fuzz_tls() -> TlsClient {
     }
 }
 
-/// Whether a connection becomes ready, or its error in words.
+/// True if a connection becomes ready, or its error in words.
 fn outcome_of(stream: &[u8], bits: u8, sizes: &[usize]) -> Result<bool, String> {
     let config = wishes(bits);
     let shows_password =

@@ -38,8 +38,8 @@ pub(super) enum Phase {
     Mechanisms,
     /// The next SASL message is due.
     Authenticating,
-    /// The reply to a cheap request is due. It tells whether pmcd granted what was
-    /// asked for.
+    /// The reply to a cheap request is due. It shows whether pmcd granted the
+    /// earlier requests.
     Verifying,
     Ready,
     Broken,
@@ -49,8 +49,8 @@ pub(super) enum Phase {
 const MAX_PDU_BYTES: usize = HEADER_BYTES + 4 + MAX_SASL_BYTES;
 
 impl Connection {
-    /// Goes on as far as the received bytes allow: to [`Event::Ready`], or without an
-    /// event to [`Phase::Verifying`].
+    /// Advances as far as the received bytes allow: to [`Event::Ready`], or without
+    /// an event to [`Phase::Verifying`].
     pub(super) fn shake_hands(&mut self) -> Result<Option<Event>, ProtocolError> {
         loop {
             let went_on = match self.phase {
@@ -192,8 +192,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Waits for the SASL mechanisms if there is a user, otherwise goes on to the next
-    /// step.
+    /// Waits for the SASL mechanisms if there is a user, otherwise advances to the
+    /// next step.
     fn introduce(&mut self) -> Result<(), ProtocolError> {
         if self.config.credentials.is_some() {
             self.phase = Phase::Mechanisms;
@@ -256,7 +256,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Names the container, if one is wanted, and sends a cheap request. If pmcd has
+    /// Names the container, if there is one, and sends a cheap request. If pmcd has
     /// rejected anything, an error comes before the reply.
     fn verify(&mut self) -> Result<(), ProtocolError> {
         let container = self.config.container.clone();

@@ -15,7 +15,7 @@ fn user(password: &str, method: Option<Method>) -> Option<Credentials> {
     Some(Credentials { user: "fred".to_owned(), password: Secret::new(password), method })
 }
 
-/// A client that wants everything.
+/// A client that demands everything.
 fn demanding(identity: &Identity) -> ConnectionConfig {
     ConnectionConfig {
         forward: Some(Forward { address: [127, 0, 0, 1].into(), port: 44321 }),
@@ -127,8 +127,8 @@ fn tls_is_only_begun_and_trusted_as_wanted() {
         outcome(required(), peer(ALL, refusing)),
         Err(ProtocolError::TlsRefused(PmStatus(-12_391)))
     );
-    // Bytes that somebody inserts between the permission and the encryption must not be
-    // taken for pmcd's.
+    // Bytes that an attacker inserts between the permission and the encryption must not
+    // be mistaken for pmcd's.
     let injecting = Faults { injected: vec![0; 5], ..Faults::default() };
     assert_eq!(
         outcome(required(), peer(ALL, injecting)),
@@ -187,8 +187,9 @@ fn passwords_are_not_given_to_eavesdroppers() {
     );
 }
 
-/// In `LOGIN`, pmcd asks for user and password one after the other. It is used if the
-/// user asks for it; by itself, the client uses it only where nobody can listen.
+/// In `LOGIN`, pmcd asks for user and password in turn. The client uses it if the
+/// user requests it. By itself, the client uses it only where no listener is
+/// possible.
 #[test]
 fn user_and_password_are_told_one_by_one() {
     let sasl = vec![None, Some(b"User Name\0".to_vec()), Some(b"Password\0".to_vec())];

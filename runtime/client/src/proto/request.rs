@@ -1,7 +1,7 @@
 //! Requests to pmcd, and its replies.
 //!
-//! Requests borrow what they ask about. Replies borrow from the received bytes where
-//! they may be large.
+//! Requests borrow the identifiers and names that they ask about. Large replies
+//! borrow from the received bytes.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::pdu::{
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// Identifiers of names. All names must fit into one PDU of [`MAX_REQUEST_BYTES`].
-    /// Answered by [`Reply::Ids`]. If only one name was asked for and it is not found,
-    /// the answer is its status.
+    /// Answered by [`Reply::Ids`]. If a single name is not found, the answer is its
+    /// status.
     LookupNames(&'a [&'a str]),
     /// The descriptor of one metric. Answered by [`Reply::Desc`].
     LookupDesc(Pmid),
-    /// Descriptors of several metrics. Answered by [`Reply::Descs`]. If only one metric
-    /// was asked for and it is not found, the answer is its status. Only for a pmcd
-    /// with [`crate::pdu::Features::DESCS`].
+    /// Descriptors of several metrics. Answered by [`Reply::Descs`]. If a single metric
+    /// is not found, the answer is its status. Only for a pmcd with
+    /// [`crate::pdu::Features::DESCS`].
     LookupDescs(&'a [Pmid]),
     /// All instances of a domain. Answered by [`Reply::Instances`].
     InstanceDomain(InDom),
@@ -72,8 +72,8 @@ impl FetchRequest {
         FetchRequest { pdu, pmids: pmids.into(), resolution }
     }
 
-    /// Adds a reply to a batch as columns, if it differs in nothing but numbers from an
-    /// earlier one for the list with that identity (see [`ResultFrame::add_as_before`]).
+    /// Adds a reply to a batch as columns, if it differs only in numbers from an earlier
+    /// one for the list with that identity (see [`ResultFrame::add_as_before`]).
     pub(super) fn add_as_before(&self, pdu: &[u8], list: u64, batch: &mut ResultBatch) -> bool {
         ResultFrame::add_as_before(pdu, (list, self.resolution), &self.pmids, batch)
     }
@@ -81,8 +81,8 @@ impl FetchRequest {
 
 /// The reply to a request.
 #[derive(Debug, PartialEq)]
-// Exhaustive on purpose: who drives this must handle each of them, and the
-// compiler says where one is missing.
+// Exhaustive on purpose: a caller must handle each reply, and the compiler
+// reports a missing one.
 pub enum Reply<'a> {
     /// One identifier per name; [`Pmid::NULL`] for a name that was not found.
     Ids(Vec<Pmid>),
@@ -183,7 +183,7 @@ impl Expected {
             }
             Expected::Instances(indom) => {
                 // The domain in the reply is unreliable: for some of its own domains,
-                // pmcd sends whatever was in memory.
+                // pmcd sends uninitialised memory.
                 let mut instances = Instances::decode(pdu)?;
                 instances.indom = *indom;
                 Ok(Reply::Instances(instances))

@@ -14,8 +14,8 @@ use rsasl::prelude::{SASLClient, SASLConfig, Session, SessionError, State};
 use super::config::{Credentials, Method};
 use crate::pdu::MAX_SASL_BYTES;
 
-/// Maximum number of hashing rounds that a peer can demand. This is more than anybody
-/// recommends, and takes a second or two.
+/// Largest number of hashing rounds that a peer can demand. This is more than any
+/// recommendation, and a second or two of work.
 const MAX_ITERATIONS: u32 = 1_000_000;
 
 /// Maximum number of pmcd's messages after its list of mechanisms. SCRAM needs two.
@@ -31,8 +31,7 @@ pub enum AuthenticationError {
     /// pmcd demands to know the user, and the client has no credentials.
     #[error("pmcd demands to know who the user is")]
     CredentialsRequired,
-    /// pmcd does not offer the mechanism that was asked for, or none that this client
-    /// knows.
+    /// pmcd does not offer the requested mechanism, or none that this client has.
     #[error("pmcd offers {offered}, but {wanted} is needed")]
     NoMechanism {
         /// The mechanisms that pmcd offers.
@@ -127,7 +126,8 @@ impl fmt::Debug for Sasl {
 
 impl Sasl {
     /// Chooses among the mechanisms that pmcd `offered`, and appends the first message
-    /// to `out`. `hides_passwords` says that only the right pmcd can read what is sent.
+    /// to `out`. `hides_passwords` is true if only the right pmcd can read the
+    /// messages.
     pub(super) fn begin(
         offered: &[u8],
         credentials: &Credentials,
@@ -198,8 +198,8 @@ impl Sasl {
     }
 }
 
-/// The mechanism to use: the one that was asked for, or the best one offered that hides
-/// the password from eavesdroppers.
+/// The mechanism to use: the requested one, or the best offered one that hides the
+/// password from eavesdroppers.
 fn choose(
     offered: &[u8],
     wanted: Option<Method>,

@@ -71,7 +71,7 @@ pub(super) struct Faults {
     pub(super) injected: Vec<u8>,
     /// Replace SASL messages, beginning with the list of mechanisms.
     pub(super) sasl: Vec<Option<Vec<u8>>>,
-    /// Replaces whatever would follow the last SASL message.
+    /// Replaces the status after the last SASL message.
     pub(super) verdict: i32,
     /// Number of hashing rounds; 0 for the usual number.
     pub(super) iterations: u32,

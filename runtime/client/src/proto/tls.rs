@@ -2,7 +2,7 @@
 //!
 //! [`TlsChannel::received`] holds received bytes until [`TlsChannel::open`] decrypts
 //! them. [`TlsChannel::seal`] encrypts the bytes to send. The [`TlsClient`] decides
-//! whether a certificate is good; it is made elsewhere.
+//! whether a certificate is good; `context` makes it.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -40,7 +40,7 @@ impl TlsChannel {
         let mut connection =
             ClientConnection::new(Arc::clone(&client.config), client.server.clone())
                 .map_err(tls_error)?;
-        // Written bytes are taken out at once, so the buffer needs no limit.
+        // Written bytes are removed at once, so the buffer needs no limit.
         connection.set_buffer_limit(None);
         let mut channel = TlsChannel {
             connection: Box::new(connection),

@@ -30,7 +30,7 @@ pub enum AsyncSocket {
 impl AsyncSocket {
     /// Waits until the socket is ready; `None` once the deadline has passed. The socket
     /// may be ready even then: if other tasks kept the thread busy, tokio may see the
-    /// time before it sees what has arrived.
+    /// time before it sees the received bytes.
     async fn ready(&self, interest: Interest, deadline: Deadline) -> io::Result<Option<Ready>> {
         let ready = async {
             match self {

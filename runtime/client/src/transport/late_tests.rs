@@ -1,5 +1,6 @@
-//! What has arrived is not a time-out, however late it is read. These tests use
-//! deadlines that have passed, and a clock that only they advance.
+//! Bytes that have arrived are not a time-out, however late they are read.
+//! These tests use deadlines that have passed, and a clock that only they
+//! advance.
 
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, Write};

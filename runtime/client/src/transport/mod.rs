@@ -1,11 +1,11 @@
-//! Byte streams to a peer, with a deadline for everything that waits.
+//! Byte streams to a peer, with a deadline for every wait.
 //!
 //! Input: addresses. Output: a [`Transport`]. [`crate::proto`] knows what the bytes
 //! mean.
 //!
 //! Sending never waits for the peer to read, so requests can be pipelined without a
 //! deadlock. [`Socket`] waits in the calling thread. [`AsyncSocket`] lets the thread do
-//! other things meanwhile. Code on top of them is written once for both.
+//! other things meanwhile. Both share the code on top of them.
 
 mod asynchronous;
 mod deadline;
@@ -88,7 +88,7 @@ pub trait Transport: Send + Sized {
     }
 }
 
-/// What can be done without waiting.
+/// The operations that need no waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// Bytes, the end of the stream, or an error can be received.

@@ -27,7 +27,7 @@ pub struct Socket {
 const SLACK: Duration = Duration::from_millis(50);
 
 impl Socket {
-    /// Takes over a connected socket without a receive time-out.
+    /// A socket over a connected one without a receive time-out.
     pub fn new(fd: OwnedFd) -> Socket {
         Socket { fd, armed: None }
     }
@@ -124,10 +124,10 @@ pub(super) fn receive_now(socket: impl AsFd, inbox: &mut Vec<u8>) -> io::Result<
     }
 }
 
-/// What can be done with a socket without waiting.
+/// The operations on a socket that need no waiting.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] if nothing can be done.
+/// [`io::ErrorKind::TimedOut`] if there are none.
 pub(super) fn readiness_now(socket: impl AsFd) -> io::Result<Readiness> {
     let found = readiness(socket, Some(Duration::ZERO))?;
     found.ok_or_else(|| io::ErrorKind::TimedOut.into())

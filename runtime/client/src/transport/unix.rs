@@ -13,7 +13,7 @@ use super::Socket;
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] if there is no such socket,
-/// [`io::ErrorKind::ConnectionRefused`] if nobody listens there.
+/// [`io::ErrorKind::ConnectionRefused`] if no process listens there.
 pub fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<Socket> {
     let address = SocketAddrUnix::new(path)?;
     let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

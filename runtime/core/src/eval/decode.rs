@@ -52,8 +52,8 @@ impl Copied {
     /// be those of a program's inputs.
     pub fn learn(&mut self, columns: &Columns, inputs: &[Expected], specs: &[Input], stamp: u64) {
         let is_copied = |((input, spec), lanes): ((&Expected, &Input), &[u8])| {
-            // A value set with more lanes than its column has is decoded one by
-            // one, and so is a value that is no number.
+            // If a value set has more lanes than its column, each is decoded by
+            // itself. So is a value that is not a number.
             let count = usize::try_from(input.raw_count).unwrap_or(0);
             let is_whole = input.section != SectionId::SINGLES || count <= 1;
             let are_numbers = scalar_of(spec.value_type).is_some()
@@ -69,7 +69,7 @@ impl Copied {
 /// The form of a value set, without the values.
 #[derive(Debug, PartialEq)]
 pub struct Survey {
-    /// Whether there are values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// The value set's own count or status.
     pub raw_count: i32,
@@ -145,8 +145,8 @@ pub fn survey<'l>(
 }
 
 /// True if the lanes of a delivered column can be lanes of type `value_type`.
-/// Only their size matters: the writer may have taken the numbers for another
-/// type of that size, but the metric's descriptor decides.
+/// Only their size matters: the writer may have meant another type of that
+/// size, but the metric's descriptor decides.
 fn is_column_of(form: Form, value_type: ValueType) -> bool {
     match value_type {
         // Old archives have single-precision values in place.
@@ -166,7 +166,7 @@ enum Decoded<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Decodes a value. `room` is for a number that is wanted as bytes.
+/// Decodes a value. `room` holds the bytes of a number, if bytes are needed.
 fn decoded<'a>(
     value: Option<RawValueRef<'a>>,
     room: &'a mut [u8; 8],

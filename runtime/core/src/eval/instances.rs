@@ -1,10 +1,10 @@
 //! The rules for a node's instances, and for whether it has values at all,
 //! given its operands.
 //!
-//! The rules stand only here. The layout applies them to the delivered sets of
-//! instances, before it looks at values. The general path applies them to the
-//! instances of its values. If values decide, a rule gives the instances that
-//! may have a value.
+//! Only this file has the rules. The layout applies them to the delivered sets
+//! of instances, before it looks at values. The general path applies them to
+//! the instances of its values. If values decide, a rule gives the instances
+//! that may have a value.
 
 use super::layout::Domain;
 use crate::model::InstId;
@@ -16,7 +16,7 @@ use crate::program::{
 /// The facts about an operand that the rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
-    /// Whether it has values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// True if the operand has an instance domain.
     pub is_set: bool,
@@ -49,7 +49,7 @@ pub enum Instances<'p> {
         domain: NamedDomain,
         /// The pattern.
         pattern: PatternId,
-        /// True to take the instances that do not match.
+        /// True to choose the instances that do not match.
         negated: bool,
     },
 }

@@ -18,7 +18,7 @@ pub struct Run {
     pub len: u32,
 }
 
-/// Finds positions of instances in a list. It is fast if they are asked for in
+/// Finds positions of instances in a list. It is fast if the calls follow
 /// roughly the list's order. It allocates only if the list is long, does not
 /// ascend and lacks an instance.
 pub struct Finder<'a> {
@@ -88,7 +88,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Position of the first of `wanted`, and the number of further ones that
-    /// follow it there. Replaces as many calls of [`Finder::find`].
+    /// follow it there. One call replaces that many of [`Finder::find`].
     fn find_run(&mut self, wanted: &[InstId]) -> Option<(usize, usize)> {
         let from = self.find(*wanted.first()?)?;
         let len = 1 + alike(&self.ids[self.next..], &wanted[1..]);
@@ -97,8 +97,8 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Number of lanes that are compared at once. It is large, so that long lists
-/// with few differences take no longer than reading them.
+/// Number of lanes to compare at once. It is large: long lists with few
+/// differences then cost no more than reading them.
 const BLOCK: usize = 64;
 
 /// Length of the common beginning of two lists.

@@ -2,9 +2,9 @@
 //!
 //! The caller owns the connection. It fetches [`Evaluator::requests`] and
 //! passes the result to [`Evaluator::evaluate`], which returns values or asks
-//! about instances ([`Pending::asked`]). [`Evaluator::fetch`] does all that for
-//! a blocking source, and `AsyncHostContext::evaluate` of the client for a host
-//! whose calls are futures.
+//! about instances ([`Pending::asked`]). For a blocking source,
+//! [`Evaluator::fetch`] does all that. For a host whose calls are futures,
+//! `AsyncHostContext::evaluate` of the client does.
 //!
 //! ```text
 //!               filters' domains

@@ -5,7 +5,7 @@ use crate::kernel::ops::LaneBits;
 
 /// Calls `take` with the positions of at most `k` lanes, in ascending order:
 /// those with the greatest (`top`) or least values. Among equal values, earlier
-/// lanes come first. NaN comes after all numbers either way. `keys` is a
+/// lanes come first. NaN comes after all numbers in both cases. `keys` is a
 /// buffer.
 pub fn ranked(
     scalar: Scalar,
@@ -20,7 +20,7 @@ pub fn ranked(
     let key = |bits: &u64| rank(scalar, *bits, top);
     keys.clear();
     keys.extend(lanes.iter().map(key));
-    // The least key that is taken, and the number of lanes to take with it.
+    // The least chosen key, and the number of lanes to choose with it.
     let (better, worst, _) = keys.select_nth_unstable_by(last, |a, b| b.cmp(a));
     let worst = *worst;
     let mut equals = k - better.iter().filter(|key| **key > worst).count();
@@ -35,7 +35,7 @@ pub fn ranked(
     }
 }
 
-/// A key that is greater for lanes that are taken earlier; zero for NaN.
+/// A key that is greater for lanes that are chosen earlier; zero for NaN.
 fn rank(scalar: Scalar, bits: u64, top: bool) -> u64 {
     const SIGN: u64 = 1 << 63;
     let signed = |value: i64| value as u64 ^ SIGN;

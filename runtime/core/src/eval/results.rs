@@ -35,7 +35,7 @@ pub struct Evaluation<'w> {
 /// Outcome of one metric: its status, and the instances parallel to the values.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'w> {
-    /// Whether there are values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// Instances; empty without values. A metric without an instance domain has
     /// -1, or the number that the source uses in its place.
@@ -106,7 +106,7 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// Bytes become an aggregate, whatever they are in the metric's type.
+/// Bytes become an aggregate, whatever the metric's type is.
 impl From<Value<'_>> for crate::model::Value {
     fn from(value: Value<'_>) -> Self {
         match value {

@@ -3,8 +3,8 @@
 //! sections. A plan that was made for one host serves all others, whatever
 //! their instances are.
 //!
-//! Plans exist while someone uses them. The latest ones exist a while longer,
-//! because the shape of a section in one fetch usually comes again.
+//! Plans exist while an evaluator uses them. The latest ones exist a while
+//! longer, because the shape of a section in one fetch usually comes again.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::program::Program;
 use crate::weak_table::WeakTable;
 
 /// The parts that evaluators of one program share. Each evaluator keeps them
-/// alive while it uses the program, so that the next evaluator finds them.
+/// alive while it uses the program; the next evaluator then finds them.
 pub trait InCommon: fmt::Debug + Send + Sync {
     /// The layouts of the program.
     fn layouts(&self) -> &SharedLayouts;
@@ -51,7 +51,7 @@ struct Plans {
     latest: VecDeque<Arc<Plan>>,
 }
 
-/// Number of plans per section that are kept even if nobody uses them.
+/// Number of plans per section to keep without a user.
 const KEPT_PER_SECTION: usize = 2;
 
 /// Number of remembered starts.
@@ -69,8 +69,8 @@ impl SharedLayouts {
         lock(&self.plans).table.count()
     }
 
-    /// Bytes of what sections of hosts are like, with the instances, each list once:
-    /// `seen` has the addresses of those that were counted already. Plans do not count.
+    /// Bytes of the states of hosts' sections, with the instances, each list once.
+    /// `seen` has the addresses of the counted lists. Plans do not count.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         let states = lock(&self.states).all();
         let of_state = |state: &Arc<State>| {

@@ -12,7 +12,8 @@ use crate::program::NodeId;
 /// The first verdict of each pattern on each instance.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// By filter and instance. Empty for programs whose verdicts do not stay.
+    /// Verdicts by filter and instance. Empty for programs whose verdicts do
+    /// not stay.
     given: HashMap<(NodeId, InstId), bool>,
 }
 
@@ -21,17 +22,17 @@ pub struct Verdicts {
 pub struct Filter<'p> {
     /// The node of the filter.
     pub node: NodeId,
-    /// What it looks for.
+    /// The pattern to search for.
     pub pattern: &'p Pattern,
-    /// True to take instances that do not match.
+    /// True to choose instances that do not match.
     pub negated: bool,
     /// True if verdicts stay; see [`crate::program::Program::verdicts_stay`].
     pub verdicts_stay: bool,
 }
 
 impl Verdicts {
-    /// True if a filter takes an instance. An instance without a name is never
-    /// taken; if verdicts stay, that is a verdict too.
+    /// True if a filter chooses an instance. It never chooses an instance
+    /// without a name; if verdicts stay, that is a verdict too.
     ///
     /// # Errors
     /// [`TooMuchWork`].

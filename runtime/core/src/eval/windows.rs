@@ -40,7 +40,7 @@ use crate::program::{
     Binding, DefinitionKey, HistoryKey, Program, SampleKey, Window, WindowFunction, WindowId,
 };
 
-/// Most buckets of a window.
+/// Largest number of buckets of a window.
 const BUCKETS: f64 = 4096.0;
 /// Number of half-lives after which an unused average is dropped.
 const KEPT_HALF_LIVES: f64 = 64.0;
@@ -48,12 +48,12 @@ const KEPT_HALF_LIVES: f64 = 64.0;
 /// The windows of one context.
 #[derive(Debug, Default)]
 pub struct WindowStore {
-    /// Positions in `states`, parallel to the windows of the program in force.
+    /// Positions in `states`, parallel to the windows of the current program.
     uses: Vec<u32>,
     /// The samples of windows. A parked window may share its samples too.
     states: Vec<Arc<State>>,
-    /// The windows of definitions that are not in the program in force. `None`
-    /// if their samples are too old.
+    /// The windows of definitions outside the current program. `None` if their
+    /// samples are too old.
     parked: HashMap<SampleKey, Option<Arc<State>>>,
     /// Number of the current evaluation.
     evaluation: u64,
@@ -112,14 +112,14 @@ struct Row {
 }
 
 impl WindowStore {
-    /// Bytes of memory that the windows take with their samples.
+    /// Bytes of memory of the windows with their samples.
     pub fn bytes(&self) -> usize {
         let parked = size_of::<(SampleKey, Option<Arc<State>>)>() * self.parked.capacity();
         let uses = size_of::<u32>() * self.uses.capacity();
         uses + parked + self.states.iter().map(|state| state.bytes()).sum::<usize>()
     }
 
-    /// Begins an evaluation. Each window takes one sample in it, however many
+    /// Begins an evaluation. Each window then accepts one sample, however many
     /// definitions use the window.
     pub fn begin(&mut self) {
         self.evaluation += 1;
@@ -146,7 +146,7 @@ impl WindowStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Takes over the windows of a new program. The windows of the old program
+    /// Changes to the windows of a new program. The windows of the old program
     /// are parked under their keys as long as they may be useful.
     pub fn change_program(
         &mut self,

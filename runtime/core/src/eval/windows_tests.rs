@@ -267,8 +267,8 @@ fn memory_is_bounded_at_any_pace() {
     assert!(row.values.len() <= 4097 && row.values.capacity() <= 8192 + 64);
 }
 
-/// Whole numbers, so that sums are exact in any order. Instances come and go,
-/// and the pace changes.
+/// The numbers are whole: their sums are exact in any order. Instances come and
+/// go, and the pace changes.
 #[test]
 fn any_sequence_agrees_with_a_plain_computation() {
     let mut state = 11u64;

@@ -1,8 +1,8 @@
 //! Runs kernels without native code: the oracle of native code in tests, and its
 //! substitute where there is no executable memory.
 //!
-//! Lanes are processed in blocks, one instruction at a time over the block,
-//! so that the cost of dispatch is shared by its lanes.
+//! The interpreter processes lanes in blocks, one instruction at a time over the
+//! block. The lanes of a block share the cost of dispatch.
 
 use super::ir::{Access, BinaryOp, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
 use super::ops::{self, BinaryFn, LaneBits, UnaryFn, for_scalar};
@@ -47,7 +47,7 @@ pub enum Lanes<'a> {
 }
 
 impl Prepared {
-    /// Looks the operations of a form up.
+    /// Looks up the operations of a form.
     ///
     /// # Errors
     /// The form is not well formed.

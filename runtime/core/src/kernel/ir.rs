@@ -52,7 +52,7 @@ impl Scalar {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reg(pub u16);
 
-/// How a kernel reads an operand.
+/// The way in which a kernel reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Lane `i` for output lane `i`.
@@ -66,7 +66,7 @@ pub enum Access {
 pub struct Operand {
     /// Type of its lanes.
     pub scalar: Scalar,
-    /// How it is read.
+    /// The way to read it.
     pub access: Access,
     /// True for the previous sample of an operand, which lives with the host
     /// and not in the workspace.
@@ -101,7 +101,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// All but conversions.
+    /// All operations except conversions.
     pub const PLAIN: [UnaryOp; 9] = [
         UnaryOp::Neg,
         UnaryOp::Truth,
@@ -147,8 +147,8 @@ pub enum BinaryOp {
     /// Quotient: IEEE division, or towards zero for integers, where a divisor
     /// below one counts as one.
     Div,
-    /// Division of the expression language, `F64` only: 0 if the dividend is
-    /// 0 (whatever the divisor is), else IEEE division.
+    /// Division of the expression language, `F64` only: 0 if the dividend is 0,
+    /// whatever the divisor is, else IEEE division.
     Ratio,
     /// `U32` 0 or 1, as are all comparisons; false with NaN.
     Lt,
@@ -175,7 +175,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// All of them.
+    /// All binary operations.
     pub const ALL: [BinaryOp; 16] = [
         BinaryOp::Add,
         BinaryOp::Sub,
@@ -264,7 +264,7 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
-    /// All but quantiles.
+    /// All reductions except quantiles.
     pub const PLAIN: [ReduceOp; 9] = [
         ReduceOp::Sum,
         ReduceOp::Max,
@@ -283,7 +283,7 @@ impl ReduceOp {
         !matches!(self, ReduceOp::StdDev | ReduceOp::Quantile(_))
     }
 
-    /// The reduction that gives the same where no lane is NaN, which may take less.
+    /// A reduction with the same result if no lane is NaN. It may be faster.
     pub const fn of_numbers(self) -> ReduceOp {
         match self {
             ReduceOp::Greatest => ReduceOp::Max,
@@ -292,14 +292,14 @@ impl ReduceOp {
         }
     }
 
-    /// True when no lanes give a value: zero.
+    /// True if an empty column has a value: zero.
     pub const fn has_value_of_nothing(self) -> bool {
         use ReduceOp::{AvgDouble, AvgSingle, Sum, SumDouble};
         matches!(self, Sum | SumDouble | AvgSingle | AvgDouble)
     }
 }
 
-/// What a kernel computes.
+/// The computation of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// One output lane per lane.
@@ -321,9 +321,9 @@ pub enum Body {
 pub struct KernelIr {
     /// Operands, in the order of a segment row's offsets.
     pub operands: Vec<Operand>,
-    /// Types of the constants, each of which takes 8 bytes.
+    /// Types of the constants, 8 bytes each.
     pub constants: Vec<Scalar>,
-    /// What it computes.
+    /// The computation.
     pub body: Body,
 }
 
@@ -333,7 +333,7 @@ pub struct KernelIr {
 pub struct IrError {
     /// Position of the instruction, or the number of instructions for the result and flags.
     pub at: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub what: &'static str,
 }
 
@@ -450,8 +450,8 @@ impl KernelIr {
         }
     }
 
-    /// True when the output has one lane whatever the operands have: a
-    /// reduction, or a map without column operands.
+    /// True if the output always has one lane: a reduction, or a map without
+    /// column operands.
     pub fn is_single(&self) -> bool {
         matches!(self.body, Body::Reduce(_))
             || self.operands.iter().all(|operand| operand.access == Access::Single)

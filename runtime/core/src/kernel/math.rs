@@ -1,7 +1,7 @@
 //! Functions of numbers whose last bit depends on the library.
 //!
-//! The interpreter calls them and native code is linked to them, so that both
-//! give the same bits on every machine. Nothing here panics.
+//! The interpreter calls them and native code is linked to them, so both give
+//! the same bits on every machine. Nothing here panics.
 
 /// Name under which native code finds [`log`].
 pub const LOG: &str = "pmderive_log";
@@ -14,9 +14,9 @@ pub extern "C" fn log(value: f64) -> f64 {
     value.ln()
 }
 
-/// `base` to the power of `exponent`, as `pow(3)`: one for an exponent of zero
-/// or a base of one whatever the other is, else NaN if one is NaN, and NaN for
-/// a negative base with an exponent that is no whole number.
+/// `base` to the power of `exponent`, as `pow(3)`. It is one for an exponent of
+/// zero or a base of one, whatever the other is. Otherwise it is NaN if an
+/// operand is NaN, or if the base is negative and the exponent is not whole.
 #[inline(never)]
 pub extern "C" fn pow(base: f64, exponent: f64) -> f64 {
     base.powf(exponent)

@@ -38,7 +38,7 @@ pub struct Kernel {
     native: OnceLock<NativeCode>,
 }
 
-/// A kernel as whoever uses it refers to it: equal to the same one only.
+/// A reference to a kernel. It equals only references to the same kernel.
 #[derive(Clone)]
 pub struct KernelRef(pub Arc<Kernel>);
 
@@ -71,10 +71,10 @@ impl Hash for KernelRef {
 }
 
 impl Kernel {
-    /// Takes a form.
+    /// A kernel with this form.
     ///
     /// # Errors
-    /// What [`KernelIr::verify`] finds.
+    /// The faults that [`KernelIr::verify`] finds.
     pub fn new(ir: KernelIr) -> Result<Kernel, IrError> {
         let prepared = interp::Prepared::new(&ir)?;
         let types = ir.register_types()?.into();

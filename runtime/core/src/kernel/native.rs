@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::rows::{Arenas, Rows};
 
-/// What native code is called with.
+/// The arguments of native code.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
     use crate::kernel::{Access, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar, Segment};
 
-    /// What a compiler would make of "add one to each lane": written by hand,
-    /// so that the call can be checked by Miri, which runs no machine code.
+    /// A compiler's code for "add one to each lane". It is written by hand,
+    /// because Miri, which checks the call, runs no machine code.
     unsafe extern "C" fn add_one(frame: *const Frame) -> u64 {
         // SAFETY: the test calls this with a frame that `NativeCode::run` built
         // for rows of a kernel with one column operand of type U32.

@@ -55,7 +55,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, for a kernel of this form.
+    /// No rows, for a kernel of this form.
     pub fn new(ir: &KernelIr) -> Rows {
         let mut rows = Rows::default();
         rows.clear(ir);

@@ -1,16 +1,16 @@
 //! Statistics over the lanes of a column, in double precision.
 //!
-//! One NaN among the values makes each of them NaN: what is unknown must not
+//! One NaN among the values makes each of them NaN: an unknown value must not
 //! look like a number.
 
 /// Standard deviation of the population: the root of the mean square of the
-/// distances from the mean. Zero for one value; NaN for none, and where one is
-/// infinite.
+/// distances from the mean. It is zero for one value. It is NaN without values,
+/// and if a value is infinite.
 pub fn std_dev(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let Some((first, _)) = values.split_first() else { return f64::NAN };
-    // Distances from one of the values are small and mostly exact where the values are
-    // not: equal values have none, and the mean of large ones loses no digits.
+    // Distances from one of the values are small and mostly exact, unlike the values.
+    // Equal values have no distance, and the mean of large values loses no digits.
     let distances = || values.iter().map(|value| value - first);
     let mean = distances().sum::<f64>() / count;
     let squares = distances().map(|distance| (distance - mean) * (distance - mean));
@@ -25,7 +25,7 @@ pub fn quantile(values: &mut [f64], q: f64) -> f64 {
         return f64::NAN;
     }
     let rank = q.clamp(0.0, 1.0) * (values.len() - 1) as f64;
-    // Whole and not negative, and below the number of values.
+    // The rank is whole, not negative, and below the number of values.
     let below = rank.floor() as usize;
     let share = rank - rank.floor();
     let (_, low, above) = values.select_nth_unstable_by(below, f64::total_cmp);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The text of bytes whose encoding nobody declares. If they are not UTF-8, each byte
+/// The text of bytes without a declared encoding. If they are not UTF-8, each byte
 /// becomes the character of that number.
 pub fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {

@@ -28,7 +28,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What a code used on the wire and in archives stands for.
+            /// The variant of a code on the wire and in archives.
             pub const fn from_code(code: i32) -> $kind {
                 match code {
                     $($code => $kind::$name,)*
@@ -102,8 +102,8 @@ impl ValueType {
     }
 
     /// True if a block with this type code may hold a value of this type. Code 0
-    /// also stands for no type, as old agents and archives have it. A 32-bit
-    /// integer has code 1 if it stands among blocks, whatever its sign.
+    /// means no type, as in blocks of old agents and archives. A 32-bit integer
+    /// in a block has code 1, signed or not.
     pub(crate) const fn accepts_block_of(self, code: u8) -> bool {
         match self {
             ValueType::I32 | ValueType::U32 => code <= 1,
@@ -113,7 +113,7 @@ impl ValueType {
     }
 
     /// Size in bytes of a lane in a column of this type: 4 or 8. The lane of a
-    /// value that is no number is a range in a byte arena.
+    /// value that is not a number is a range in a byte arena.
     pub const fn lane_bytes(self) -> usize {
         match self {
             ValueType::I32 | ValueType::U32 | ValueType::F32 => 4,

@@ -77,7 +77,7 @@ impl fmt::Display for InDom {
 pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
-    /// Whether lookups are as [`InstanceDomain::with_lookup_by_beginning`] says.
+    /// True if lookups follow [`InstanceDomain::with_lookup_by_beginning`].
     by_beginning: bool,
     /// Instances whose names have a character for each byte, ascending.
     in_bytes: Box<[InstId]>,
@@ -114,11 +114,11 @@ impl<'d> InstanceNames<'d> {
 }
 
 impl InstanceDomain {
-    /// Takes instances in the source's order. Lookups find the first of two
-    /// entries with the same identifier.
+    /// A domain with instances in the source's order. Lookups find the first of
+    /// two entries with the same identifier.
     ///
-    /// A name that is not UTF-8 on the wire is given with one character for
-    /// each byte; see [`InstanceDomain::with_names_in_bytes`].
+    /// In a name that is not UTF-8 on the wire, each byte is one character; see
+    /// [`InstanceDomain::with_names_in_bytes`].
     pub fn new(instances: Vec<(InstId, Box<str>)>) -> InstanceDomain {
         let mut by_id = HashMap::with_capacity(instances.len());
         for (position, (id, _)) in (0u32..).zip(&instances) {

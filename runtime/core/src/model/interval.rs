@@ -61,7 +61,7 @@ pub fn parse_interval(text: &str) -> Result<Duration, TextFault> {
     Ok(total)
 }
 
-/// What is wrong with a unit `ms` outside of PCP's tools.
+/// The message about a unit `ms` outside of PCP's tools.
 pub const AMBIGUOUS_UNIT: &str = "`ms` would be minutes here; write `msec` or `min`";
 
 /// The place of a unit `ms` in an interval, in bytes. It is minutes to PCP's tools, and

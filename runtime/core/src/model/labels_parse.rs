@@ -68,7 +68,7 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Takes `byte` if it comes next.
+    /// Consumes `byte` if it comes next.
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -89,7 +89,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the bytes that `wanted` accepts and returns their number.
+    /// Consumes the bytes that `wanted` accepts, and returns their number.
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) -> usize {
         let start = self.at;
         while self.peek().is_some_and(&wanted) {
@@ -98,7 +98,7 @@ impl Parser<'_> {
         self.at - start
     }
 
-    /// Takes the members of an object and its closing brace. `prefix` goes
+    /// Consumes the members of an object and its closing brace. `prefix` goes
     /// before the members' names.
     fn members(&mut self, prefix: &str, depth: usize) -> Result<(), LabelTextError> {
         self.skip_blanks();
@@ -155,7 +155,7 @@ impl Parser<'_> {
         if len == 0 { self.error("a name may not be empty") } else { Ok(name) }
     }
 
-    /// Takes any value.
+    /// Consumes any value.
     fn value(&mut self, depth: usize) -> Result<(), LabelTextError> {
         match self.peek() {
             Some(b'"') => self.string(),
@@ -179,7 +179,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes elements separated by commas, and the closing bracket.
+    /// Consumes elements separated by commas, and the closing bracket.
     fn list(
         &mut self,
         close: u8,

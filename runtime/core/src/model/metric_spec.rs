@@ -1,8 +1,8 @@
 //! A metric with its source and instances as one text:
 //! `[HOST:|ARCHIVE/|@:]METRIC[[INSTANCE, ...]]`.
 //!
-//! Only the form matters here. Nobody checks whether such hosts, archives and
-//! metrics exist.
+//! Only the form matters here. The caller checks whether such hosts, archives
+//! and metrics exist.
 
 use super::TextFault;
 use super::c_number::{after_space, is_c_space};
@@ -18,14 +18,14 @@ pub enum SpecSource {
     Local,
 }
 
-/// A metric with its source and the wanted instances (`pmParseMetricSpec(3)`).
+/// A metric with its source and instances (`pmParseMetricSpec(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricSpec {
     /// The source of the metric.
     pub source: SpecSource,
     /// Name of the metric.
     pub metric: String,
-    /// Names of the wanted instances; empty for all.
+    /// Names of the instances; empty for all.
     pub instances: Vec<String>,
 }
 

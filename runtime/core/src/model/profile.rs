@@ -34,7 +34,7 @@ pub struct DomainProfile {
     pub exceptions: BTreeSet<InstId>,
 }
 
-/// Whether instances are delivered or not.
+/// The decision whether to deliver instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     /// Deliver.
@@ -82,7 +82,7 @@ impl InstanceProfile {
 
     /// Excludes these instances (`pmDelProfile(3)`). If the domain has no
     /// selection yet, its other instances stay as they are. libpcp excludes all
-    /// of them in that case, which no manual page says.
+    /// of them in that case, without a word in its manual pages.
     pub fn exclude(&mut self, indom: InDom, instances: &[InstId]) {
         let first = DomainProfile { others: self.others, exceptions: BTreeSet::new() };
         let domain = self.domains.entry(indom).or_insert(first);

@@ -16,7 +16,7 @@ const FRACTION: u32 = 3 * STEP;
 const STEP: u32 = 34;
 /// Bits after the point that are kept when there are many seconds.
 const FRACTION_BESIDE_MANY: u32 = 64;
-/// From this many seconds on, a sum with the whole fraction might not fit.
+/// Number of seconds from which a sum with the whole fraction might not fit.
 const MANY: u64 = 1 << 24;
 
 /// `seconds + nanoseconds / 1e9`. The nanoseconds may have either sign. If they
@@ -65,8 +65,8 @@ fn clear_of_middles(sec: i64, nsec: i64) -> Option<f64> {
     (is_left && !is_power_of_two && off.abs() < half * (1.0 - 1.0 / 256.0)).then_some(nearest)
 }
 
-/// The x87's result: three roundings, the last one to a double. Takes less than
-/// a second of nanoseconds and less than 2^62 seconds.
+/// The x87's result: three roundings, the last one to a double. `nsec` must be
+/// below one second, and `sec` below 2^62.
 fn rounded_as_x87(sec: i64, nsec: i64) -> f64 {
     let quotient = rounded(quotient(nsec.unsigned_abs()));
     let bits = if sec.unsigned_abs() < MANY { FRACTION } else { FRACTION_BESIDE_MANY };

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::escape::Foreign;
 
-/// A text that is no interval, metric specification or identifier.
+/// The error for a text that is not an interval, metric specification or
+/// identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFault {
     /// The given text.
@@ -37,8 +38,8 @@ pub fn write_fault(
     write!(f, "{}\n{blanks}^ -- {problem}", Foreign(text).form(f.alternate()))
 }
 
-/// The blanks that reach to a place in a [`Foreign`] text. Characters that take
-/// no room, or more than one column, are repeated.
+/// The blanks up to a place in a [`Foreign`] text. Characters that fill no
+/// column, or more than one, are repeated instead.
 pub fn blanks_before(f: &fmt::Formatter<'_>, text: &str, offset: usize) -> String {
     let before = Foreign(text.get(..offset).unwrap_or(text)).form(f.alternate());
     before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect()

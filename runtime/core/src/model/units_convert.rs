@@ -11,14 +11,15 @@ use super::{PmStatus, Units};
 /// The conversion of values from some units to others: `pmConvScale(3)`.
 ///
 /// A value is first multiplied by `mult / div`. Then the extra unit is converted.
-/// An integer is rounded to the nearest one, or it becomes as by libpcp
-/// `(value * mult + div / 2) / div`, truncated toward zero; the half divisor is
+/// An integer is rounded to the nearest one. Or, as in libpcp, it becomes `(value
+/// * mult + div / 2) / div`, truncated toward zero. There, the half divisor is
 /// added to negative values too, and products may overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conversion {
-    /// Multiplier; at least 1, but for [`Conversion::of_libpcp`].
+    /// Multiplier; at least 1, except in [`Conversion::of_libpcp`].
     pub mult: i64,
-    /// Divisor; at least 1, but for [`Conversion::of_libpcp`], where it is not 0.
+    /// Divisor; at least 1. In [`Conversion::of_libpcp`] it may have wrapped,
+    /// but is never 0.
     pub div: i64,
     /// The conversion of the extra unit if the units differ: `(a, b, c, d)` of
     /// `a + b * (value + c) / d`, evaluated in double precision and in this
@@ -44,11 +45,11 @@ impl Conversion {
         Conversion::with_factor(from, to, |factor| factor.reduced())
     }
 
-    /// The conversion with the factor that libpcp has: it is not reduced, so that products
-    /// overflow early, and wraps if it needs more than 64 bits.
+    /// The conversion with libpcp's factor. The factor is not reduced, so products
+    /// overflow early. It wraps if it needs more than 64 bits.
     ///
     /// # Errors
-    /// As [`Conversion::between`]; [`PmStatus::CONV`] as well where libpcp divides by 0.
+    /// As [`Conversion::between`]; also [`PmStatus::CONV`] where libpcp divides by 0.
     pub fn of_libpcp(from: Units, to: Units) -> Result<Conversion, PmStatus> {
         Conversion::with_factor(from, to, |factor| {
             let (mult, div) = (factor.mult as i64, factor.div as i64);
@@ -96,7 +97,7 @@ impl Conversion {
     }
 
     /// An integer in the other units, rounded to the nearest integer, halves away from
-    /// zero. `None` if it needs more than 127 bits on the way.
+    /// zero. `None` if an intermediate result needs more than 127 bits.
     pub fn apply_integer(&self, value: i128) -> Option<i128> {
         let (mult, div) = self.of_integers();
         let (mult, div) = (i128::from(mult), i128::from(div));
@@ -165,8 +166,8 @@ impl Factor {
     /// divisor of 1 if that is possible, else without common factors of two,
     /// else fully reduced. `None` if even that does not fit.
     ///
-    /// Without factors of two, quotients in floating point are those of the
-    /// fraction that libpcp has. Half the divisor must stay exact for
+    /// Without common factors of two, quotients in floating point are those of
+    /// libpcp's fraction. Half the divisor must stay exact for
     /// [`Value::rescale`](super::Value::rescale), so an even divisor stays even.
     fn reduced(self) -> Option<(i64, i64)> {
         if self.overflows {
@@ -186,7 +187,7 @@ impl Factor {
     }
 }
 
-/// Takes two positive numbers.
+/// The greatest common divisor of two positive numbers.
 fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a, b);
     while b != 0 {

@@ -231,7 +231,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Takes a word of a basic axis and its exponent from the beginning of
+    /// Consumes a word of a basic axis and its exponent at the beginning of
     /// `rest`, and returns their length. `at` is the offset of `rest` in the
     /// text.
     fn base_unit(&mut self, rest: &str, at: usize) -> Result<usize, UnitsError> {
@@ -311,7 +311,7 @@ fn leading_word(rest: &str) -> Option<(Axis, i8, usize)> {
 }
 
 /// Scale and length of `count x 10` or `count x 10^N`. A power that is not a
-/// scale is not taken: it is read as an exponent of `count x 10`.
+/// scale is left: it is then an exponent of `count x 10`.
 fn leading_count_scale(rest: &str) -> Option<(i8, usize)> {
     const TEN: &str = "count x 10";
     let is_ten = rest.get(..TEN.len()).is_some_and(|text| text.eq_ignore_ascii_case(TEN));

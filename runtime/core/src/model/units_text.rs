@@ -22,7 +22,7 @@ impl Units {
     }
 
     /// True if every scale has a name, and so has the extra unit. The scale of an axis
-    /// without a dimension says nothing, and some agents leave any number there.
+    /// without a dimension has no meaning, and some agents leave any number there.
     pub fn have_words(&self) -> bool {
         let is_named = |axis: Axis, names: usize| {
             let (dimension, scale) = self.axis(axis);

@@ -98,7 +98,7 @@ impl Value {
     }
 }
 
-/// Numbers with as few digits as give them back when they are read, text as
+/// Numbers with the fewest digits that read back as the same number, text as
 /// [`Foreign`], other bytes in hexadecimal. [`Value::atom_text`] and
 /// [`RawValue::print`] have libpcp's forms.
 impl fmt::Display for Value {
@@ -275,7 +275,7 @@ values_from! {
 mod tests {
     use super::*;
 
-    /// A block says of which type it is, and is not read as another one.
+    /// A block states its type, and is never read as another one.
     #[test]
     fn a_block_of_another_type_is_refused() {
         let values: [Value; 7] = [

@@ -32,8 +32,8 @@ impl RawValueRef<'_> {
                     return Err(PmStatus::CONV);
                 }
                 if code == 0 && value_type.is_numeric() {
-                    // An old agent left the type out, so nobody on the way knew
-                    // that the bytes had to be swapped.
+                    // An old agent left the type out, so pmcd did not know that
+                    // the bytes had to be swapped.
                     let bytes = &native_block(due, bytes)[..];
                     RawValueRef::Block { code: due, bytes }.decode(value_type)?
                 } else {
@@ -76,8 +76,8 @@ impl Value {
         })
     }
 
-    /// The nearest number of double precision. Text, bytes and event records have
-    /// none.
+    /// The nearest number of double precision. `None` for text, bytes and event
+    /// records.
     pub fn as_f64(&self) -> Option<f64> {
         self.number().ok().map(|number| number.double())
     }

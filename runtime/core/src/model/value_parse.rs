@@ -9,13 +9,13 @@ const OUT_OF_RANGE: PmStatus = PmStatus(-rustix::io::Errno::RANGE.raw_os_error()
 impl Value {
     /// Reads a text as a value of type `wanted`, as pmstore(1) and
     /// pmFetchGroup(3) do. White space and a sign may come first. Then follows
-    /// an integer in decimal digits, or in hexadecimal digits after `0x`; or,
-    /// for FLOAT and DOUBLE, a number for `strtod(3)`, but not a hexadecimal
+    /// an integer in decimal digits, or in hexadecimal digits after `0x`. For
+    /// FLOAT and DOUBLE, it is a number for `strtod(3)`, but not a hexadecimal
     /// one. Nothing may follow the number. An empty text is zero. A negative
     /// number wraps around for a U64.
     ///
     /// # Errors
-    /// [`PmStatus::TYPE`] if the text is no such number, or if `wanted` is
+    /// [`PmStatus::TYPE`] if the text is not such a number, or if `wanted` is
     /// neither a number nor text. `-ERANGE` if the number does not fit.
     pub fn parse(text: &str, wanted: ValueType) -> Result<Value, PmStatus> {
         let number = trim_c_space(text);

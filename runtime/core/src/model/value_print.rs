@@ -9,8 +9,8 @@ use super::events::{EventSummary, summarize_events};
 use super::value_text::{native_block, write_double, write_float};
 use super::{RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
 
-/// Gives the time of day of a point in time, with this many digits after the
-/// seconds (3 or 9), in the time zone of the program that prints.
+/// The time of day of a point in time, with this many digits after the seconds
+/// (3 or 9), in the time zone of the program that prints.
 pub type ClockText<'c> = &'c dyn Fn(Timestamp, usize) -> String;
 
 impl RawValue {
@@ -56,7 +56,7 @@ impl RawValueRef<'_> {
     }
 }
 
-/// Prints a number. Returns false if the value is none.
+/// Prints a number. Returns false if the value is not a number.
 fn print_number(out: &mut Vec<u8>, value: &Value, width: i32) -> bool {
     let mut digits = itoa::Buffer::new();
     let mut text = String::new();
@@ -179,8 +179,8 @@ fn print_events(
     let _ = out.write_all(text.as_bytes());
 }
 
-/// Most bytes of a text that are printed in full, and the number of bytes that
-/// are printed of a longer text.
+/// Longest text to print in full, in bytes, and the number of bytes to print of
+/// a longer one.
 const WHOLE_TEXT: usize = 37;
 const CUT_TEXT: usize = 34;
 

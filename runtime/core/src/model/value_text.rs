@@ -14,7 +14,7 @@ const FLOAT_DIGITS: usize = 8;
 /// Significant digits of a DOUBLE in `pmPrintValue(3)`.
 const DOUBLE_DIGITS: usize = 16;
 
-/// Most significant digits that distinguish doubles.
+/// Number of significant digits that distinguish all doubles.
 const MOST_DIGITS: usize = 17;
 
 /// A FLOAT's text up to this length has at most 6 digits, and no other text
@@ -207,7 +207,7 @@ impl Write for Scientific {
 }
 
 impl Scientific {
-    /// Takes the text that `{:e}` prints for a finite number with at most 17
+    /// Reads the text that `{:e}` prints for a finite number with at most 17
     /// digits.
     fn of(text: fmt::Arguments<'_>) -> Scientific {
         let mut scientific = Scientific::default();

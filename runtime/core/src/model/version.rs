@@ -1,6 +1,6 @@
 //! The releases of PCP that answer differently.
 
-/// The release of libpcp whose words or answers the caller wants.
+/// The release of libpcp whose words or answers the caller needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PcpVersion {

@@ -1,6 +1,6 @@
-//! Why a text is no pattern.
+//! The reasons why a text is not a pattern.
 
-/// The reason why a text is no pattern. Displayed in the words of
+/// The reason why a text is not a pattern. Displayed in the words of
 /// `regerror(3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

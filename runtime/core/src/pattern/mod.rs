@@ -6,7 +6,6 @@
 //! patterns with them go to the `fancy-regex` crate. A limit on its
 //! backtracking bounds the time. Letters and classes are those of ASCII, as in
 //! the C locale.
-//! the C locale.
 
 mod bracket;
 mod error;
@@ -20,12 +19,12 @@ use translate::{Translation, translate};
 
 /// Longest pattern that is accepted, in bytes.
 const MAX_PATTERN_BYTES: usize = 16 << 10;
-/// Most memory that a compiled pattern may take, in bytes.
+/// Largest memory of a compiled pattern, in bytes.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
-/// Most instructions of a compiled pattern with back-references.
+/// Largest number of instructions of a compiled pattern with back-references.
 const MAX_STEPS: usize = 1 << 16;
-/// Most backtracking steps of a match with back-references. They take some
-/// milliseconds and are enough for `(.*)-\1` in the longest name.
+/// Largest number of backtracking steps of a match with back-references. They
+/// need some milliseconds and are enough for `(.*)-\1` in the longest name.
 const MAX_BACKTRACKS: usize = 1 << 17;
 
 /// A compiled pattern, cheap to clone.
@@ -37,11 +36,11 @@ pub struct Pattern {
 #[derive(Clone, Debug)]
 enum Engine {
     Linear(Regex),
-    /// With back-references.
+    /// A pattern with back-references.
     Backtracking(Arc<fancy_regex::Regex>),
 }
 
-/// Matching a pattern with back-references would take too long.
+/// The error for a match with back-references that would be too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("matching a pattern with back-references takes too long")]
 pub struct TooMuchWork;
@@ -50,7 +49,7 @@ impl Pattern {
     /// Compiles an extended regular expression of POSIX (`regcomp(3)`), which matches bytes.
     ///
     /// # Errors
-    /// It is none, or too large; the error prints as `regerror(3)` does.
+    /// The text is not a pattern, or is too large. The error prints as `regerror(3)` does.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         Pattern::new_or_place(text).map_err(|(error, _)| error)
     }
@@ -58,8 +57,8 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// It is none, and the offset of the character that is wrong, or of what has
-    /// no end.
+    /// The text is not a pattern. The offset is that of the wrong character, or
+    /// of the construct without its end.
     pub fn new_or_place(text: &str) -> Result<Pattern, (PatternError, usize)> {
         if text.len() > MAX_PATTERN_BYTES {
             return Err((PatternError::TooLarge, 0));

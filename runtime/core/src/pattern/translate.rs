@@ -33,7 +33,7 @@ pub(super) enum Translation {
 /// Translates a pattern.
 ///
 /// # Errors
-/// The text is no pattern, or it is too large; and the offset of what is wrong.
+/// The text is not a pattern, or is too large; with the offset of the fault.
 pub(super) fn translate(text: &str) -> Result<Translation, (PatternError, usize)> {
     let mut translator = Translator::new(text, false);
     translator.translate().map_err(|error| (error, translator.at))?;
@@ -170,8 +170,8 @@ impl<'t> Translator<'t> {
         push_literal(&mut self.out, character);
     }
 
-    /// Takes the character after a backslash: an operator of the GNU library,
-    /// or a literal character.
+    /// Consumes the character after a backslash: an operator of the GNU
+    /// library, or a literal character.
     fn escape(&mut self) -> Result<(), PatternError> {
         let (_, character) = self.rest.next().ok_or(PatternError::TrailingBackslash)?;
         match character {
@@ -211,8 +211,8 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    /// Takes a run of repetition operators after one atom. Each operator gets
-    /// its own group, because the target syntax reads `a*?` differently.
+    /// Consumes a run of repetition operators after one atom. Each operator
+    /// gets its own group, because the target syntax reads `a*?` differently.
     fn repeat(&mut self, first: char) -> Result<(), PatternError> {
         let Before::Atom(start) = self.before else { return Err(PatternError::NothingToRepeat) };
         let mut operators = Vec::new();
@@ -240,7 +240,7 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    /// Takes `{n}`, `{n,}`, `{,m}` or `{n,m}` after the brace.
+    /// Consumes `{n}`, `{n,}`, `{,m}` or `{n,m}` after the brace.
     fn interval(&mut self) -> Result<String, PatternError> {
         let (low, end) = self.repeat_count()?;
         let high = match end {
@@ -262,9 +262,10 @@ impl<'t> Translator<'t> {
         Ok(format!("{{{low},{high}}}"))
     }
 
-    /// Takes optional digits and the `,` or `}` after them. A number above the
-    /// limit counts as the limit plus one. A wrong interval is "bad" if it has
-    /// an end, and "unmatched" if not, so the error waits for the end.
+    /// Consumes optional digits and the `,` or `}` after them. A number above
+    /// the limit counts as the limit plus one. A wrong interval is "bad" if it
+    /// has an end, and "unmatched" if not. The error therefore waits for the
+    /// end.
     fn repeat_count(&mut self) -> Result<(Option<u32>, char), PatternError> {
         let mut count = None;
         let mut is_bad = false;
@@ -289,7 +290,7 @@ impl<'t> Translator<'t> {
         }
     }
 
-    /// Takes a bracket expression after its opening bracket. `start` is the
+    /// Consumes a bracket expression after its opening bracket. `start` is the
     /// offset after that bracket.
     fn bracket(&mut self, start: usize) -> Result<(), PatternError> {
         let (length, translation) = Bracket::new(&self.text[start..]).translate()?;

@@ -49,8 +49,8 @@ pub struct Window {
     pub scalar: Scalar,
 }
 
-/// Which definition previous samples belong to: a fingerprint of its name and its text.
-/// They are found again while both are the same.
+/// The definition that previous samples belong to: a fingerprint of its name and its
+/// text. While both stay the same, the samples are found again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DefinitionKey(pub u64);
 

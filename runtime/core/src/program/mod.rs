@@ -5,10 +5,10 @@
 //! hosts or instances, so contexts with similar metadata share it. A
 //! [`Binding`] says which metrics its inputs are.
 //!
-//! Every derived metric is there twice. As [nodes](Node), it says how instances
-//! and failures pass from operands to results, and gives each operation its own
-//! kernel. As [steps](Step), it has whole trees fused into one kernel, for the
-//! regular case in which every operand has its values.
+//! The program holds every derived metric twice. As [nodes](Node), it says how
+//! instances and failures pass from operands to results, and gives each
+//! operation its own kernel. As [steps](Step), it has whole trees fused into
+//! one kernel, for the regular case: every operand has its values.
 
 mod binding;
 mod history;
@@ -123,8 +123,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Bytes of its tables. Those that other programs have in common with it are counted
-    /// once: `seen` has the addresses of what was counted already.
+    /// Bytes of its tables. Parts shared with other programs count once: `seen` has the
+    /// addresses of the counted parts.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         size_of::<Program>()
             + size_of_val(&*self.inputs)
@@ -169,7 +169,7 @@ pub struct Output {
 /// definitions, each has only its own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {
-    /// Needed nodes but for those of the output's bases, ascending.
+    /// Needed nodes, without those of the output's bases, ascending.
     pub nodes: Lists<NodeId>,
     /// The histories of these nodes.
     pub histories: Lists<HistoryId>,

@@ -74,9 +74,10 @@ pub enum Op {
         constants: u32,
     },
     /// For each instance, the value of the branch that the guard chooses. The
-    /// instances are those of the guard, or of the first branch that is a set
-    /// if the guard is single. An instance has no value if the chosen branch
-    /// lacks it. Both branches must have values, except for [`Op::NoValue`].
+    /// instances are those of the guard. If the guard is single, they are those
+    /// of the first branch that is a set. An instance has no value if the
+    /// chosen branch lacks it. Both branches must have values, except for
+    /// [`Op::NoValue`].
     Choose {
         /// The condition: not zero chooses `yes`.
         guard: NodeId,
@@ -121,8 +122,8 @@ pub enum Op {
         domain: NamedDomain,
         /// The pattern.
         pattern: PatternId,
-        /// True to take the instances that do not match. Instances without a
-        /// name are never taken.
+        /// True to choose the instances that do not match. An instance without
+        /// a name is never chosen.
         negated: bool,
     },
     /// The first value, without its instance.
@@ -131,7 +132,7 @@ pub enum Op {
     Ranked {
         /// The operand.
         operand: NodeId,
-        /// Most instances in the result.
+        /// Largest number of instances in the result.
         k: u32,
         /// True for the greatest values, false for the least.
         top: bool,
@@ -206,8 +207,8 @@ impl Op {
         visit_operands!(self, |operand| visit(*operand));
     }
 
-    /// Calls `visit` with each operand, in evaluation order, so that it can
-    /// replace the operand.
+    /// Calls `visit` with each operand, in evaluation order. It may replace the
+    /// operand.
     pub fn operands_mut(&mut self, visit: impl FnMut(&mut NodeId)) {
         visit_operands!(self, visit);
     }

@@ -29,8 +29,8 @@ pub struct Table<T> {
     pieces: Box<[List<T>]>,
 }
 
-/// Items in a piece: few, so that a piece that differs costs little, but enough
-/// that looking a piece up costs little for each item.
+/// Number of items in a piece. Few, because a differing piece costs all of
+/// them; many, because each piece costs a lookup.
 const PIECE: usize = 32;
 
 impl<T> List<T> {
@@ -102,7 +102,7 @@ impl<'l, T> IntoIterator for &'l List<T> {
 }
 
 impl<T> Table<T> {
-    /// Bytes of its items, but for pieces that were counted already
+    /// Bytes of its items, without pieces that were already counted
     /// ([`List::bytes_unless`]).
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         let pieces: usize = self.pieces.iter().map(|piece| piece.bytes_unless(seen)).sum();

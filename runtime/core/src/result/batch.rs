@@ -16,7 +16,7 @@ pub struct ResultBatch {
     used: usize,
     /// Buffers for the connection that fills the batch.
     pub spare: Spare,
-    /// Instance domains that were asked for with the fetch, parallel to
+    /// The requested instance domains, parallel to
     /// [`crate::source::FetchList::domains`].
     pub domains: Vec<Result<Arc<InstanceDomain>, PmStatus>>,
 }
@@ -35,7 +35,7 @@ pub struct Spare {
 /// and no sets.
 #[derive(Debug, Default)]
 pub struct ResultPart {
-    /// When the values were taken.
+    /// Time of the values.
     pub timestamp: Timestamp,
     is_wire: bool,
     /// Only one of the two is valid; the other keeps its buffers for reuse.
@@ -72,10 +72,10 @@ impl ResultBatch {
         Some(part)
     }
 
-    /// Adds an encoded result in columns, if it differs in nothing but numbers
-    /// from one that was noticed before ([`ResultBatch::notice`]) for the same
-    /// list. Then it is as sound as that one. Says for each metric of the list
-    /// whether the result has a set of it. Otherwise adds nothing.
+    /// Adds an encoded result in columns, if it differs only in numbers from an
+    /// earlier one ([`ResultBatch::notice`]) for the same list. The result is
+    /// then as sound as that one. Returns for each metric of the list whether
+    /// the result has a set of it. Otherwise it adds nothing.
     pub fn add_part_as_before(
         &mut self,
         encoded: &Encoded<'_>,
@@ -91,9 +91,9 @@ impl ResultBatch {
         Some(skeleton.holds())
     }
 
-    /// Takes notice of an encoded result that was checked and becomes the next
-    /// part. `wanted` has for each metric of the list the offset of its value
-    /// set, if there is one.
+    /// Records an encoded result that was checked and becomes the next part.
+    /// `wanted` has for each metric of the list the offset of its value set, if
+    /// there is one.
     pub fn notice<W: Iterator<Item = (Pmid, Option<usize>)>>(
         &mut self,
         encoded: &Encoded<'_>,
@@ -129,7 +129,7 @@ impl ResultBatch {
         self.parts().first().map_or(Timestamp::default(), |part| part.timestamp)
     }
 
-    /// Encodes all parts that are in columns, as if they had come from pmcd.
+    /// Encodes all parts that are in columns, in pmcd's form.
     pub fn encode(&mut self) {
         self.parts[..self.used].iter_mut().for_each(ResultPart::encode);
     }

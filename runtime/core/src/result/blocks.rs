@@ -1,8 +1,8 @@
-//! Blocks that lie one after the other in the order of the values that refer to
-//! them, as nearly all writers have them.
+//! Blocks in the order of the values that refer to them, one after the other,
+//! as nearly all writers write them.
 //!
 //! Input: bytes, and the lanes of a value set. Output: where their blocks end.
-//! This module only confirms what is regular. It never says what is wrong.
+//! This module only confirms the regular case. It never says what is wrong.
 
 /// Size in bytes of a block with 8 bytes of data.
 const SIZE: usize = 12;

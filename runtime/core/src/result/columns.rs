@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{InstId, PmStatus, Pmid, RawValue, RawValueRef, ValueType};
 
-/// Most bytes of a value. A longer one cannot be encoded: a block's length has
-/// 24 bits and includes 4 bytes of its header.
+/// Largest number of bytes of a value. A longer one cannot be encoded: a
+/// block's length has 24 bits and includes 4 bytes of its header.
 const MAX_BYTES: usize = 0xff_ffff - 4;
 
 /// Value sets, each with its instances and a column. A
@@ -132,8 +132,8 @@ impl Columns {
         self.ids.shrink_to_fit();
     }
 
-    /// Takes the sets of columns whose lanes were dropped and had `lane_bytes`
-    /// bytes. The numbers must be written afterwards.
+    /// Copies the sets of columns whose lanes were dropped and had `lane_bytes`
+    /// bytes. The caller must write the numbers afterwards.
     pub(super) fn become_like(&mut self, model: &Columns, lane_bytes: usize) {
         self.sets.clone_from(&model.sets);
         self.ids.clone_from(&model.ids);
@@ -217,7 +217,7 @@ impl Columns {
     /// removed, later ones dropped.
     pub(super) fn fail(&mut self, status: PmStatus) {
         let Some(set) = self.sets.last_mut() else { return };
-        // A status that is no error makes a set without values.
+        // A status that is not an error makes a set without values.
         set.numval = status.0.min(0);
         self.ids.truncate(set.id);
         self.lanes.truncate(set.lane);
@@ -311,9 +311,9 @@ impl Columns {
         }
     }
 
-    /// Gives the current set all of its values in one form, in place of those
-    /// that it has, and returns the lanes to write. Returns no lanes if the set
-    /// has failed or there are too many values.
+    /// Replaces all values of the current set by values in one form, and
+    /// returns the lanes to write. Returns no lanes if the set has failed or
+    /// there are too many values.
     pub(super) fn fill(
         &mut self,
         form: Form,

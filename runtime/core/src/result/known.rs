@@ -1,9 +1,9 @@
-//! Encoded results that are met again and again, of one source or of many that
-//! are alike.
+//! A cache of encoded results that come again and again, from one source or
+//! from many similar ones.
 //!
-//! A few skeletons are kept beside the buffers of a batch, and so they serve
-//! all sources that share the batch. What comes once is never learnt: keeping a
-//! skeleton costs a part of what it saves.
+//! A few skeletons are kept beside the buffers of a batch, so they serve all
+//! sources that share the batch. A result that comes only once is never learnt:
+//! keeping a skeleton costs a part of what it saves.
 
 use crate::model::Pmid;
 use crate::result::Columns;
@@ -15,10 +15,10 @@ const KEPT: usize = 4;
 /// Sightings after which a form is learnt at first, unless a reader says otherwise.
 const DUE: u32 = 2;
 
-/// Most sightings that a form must have before it is learnt.
+/// Largest number of sightings before a form is learnt.
 const PATIENCE: u32 = 64;
 
-/// Forms of results that were met, each with what its reader found in it.
+/// Forms of earlier results, each with what its reader found in it.
 #[derive(Debug)]
 pub struct KnownResults<T = ()> {
     /// The latest first.
@@ -27,7 +27,7 @@ pub struct KnownResults<T = ()> {
     due: u32,
 }
 
-/// What tells results apart at first sight.
+/// The features that distinguish results at first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     list: u64,
@@ -80,14 +80,14 @@ impl<T> KnownResults<T> {
         Some(found)
     }
 
-    /// Takes notice of a result that was checked. `found` is what
+    /// Records a checked result. `found` is what
     /// [`KnownResults::recall`] will give, if that is worth it.
     pub fn learn(&mut self, encoded: &Encoded<'_>, found: impl FnOnce() -> T) {
         self.notice(encoded, 0, || (std::iter::empty(), found()));
     }
 
-    /// Writes a result into columns if it differs from a known one in nothing
-    /// but numbers. Otherwise the columns are unspecified.
+    /// Writes a result into columns if it differs from a known one only in
+    /// numbers. Otherwise the columns are unspecified.
     pub(super) fn deliver(
         &mut self,
         encoded: &Encoded<'_>,
@@ -98,7 +98,7 @@ impl<T> KnownResults<T> {
         let known = self.find(Look::of(encoded, part))?;
         let (skeleton, _) = known.learnt.as_ref()?;
         if !skeleton.deliver(encoded, columns) {
-            // What changes all the time is learnt less and less often.
+            // A form that always changes is learnt less and less often.
             (known.learnt, known.sightings) = (None, 0);
             known.due = (2 * known.due).min(PATIENCE);
             return None;
@@ -154,7 +154,7 @@ mod tests {
         sets.map(|set| (set.pmid, set.count, set.values().map(value).collect())).collect()
     }
 
-    /// An encoded part with all forms of numbers, and a text if that is wanted.
+    /// An encoded part with all forms of numbers, and optionally a text.
     fn part(seed: u64, text: Option<&str>) -> ResultPart {
         let mut part = ResultPart::default();
         let mut writer = ResultWriter::new(&mut part, Timestamp::new(7, 0));

@@ -8,13 +8,13 @@
 //! | [`Wire`]    | the encoding of pmcd and of archives, untouched | replies, records of archives |
 //! | [`Columns`] | typed columns in the machine's own order        | interpolation, local agents, memory, derived metrics |
 //!
-//! A source with encoded results need not deliver them encoded: if one differs
-//! from an earlier one in nothing but numbers, it comes in columns
+//! A source with encoded results may deliver them in columns instead: if a
+//! result differs from an earlier one only in numbers, it comes in columns
 //! ([`ResultBatch::add_part_as_before`]).
 //!
-//! Nobody encodes for a neighbour in the same process. [`ResultWriter`] makes
-//! columns. [`Wire::append`] encodes columns when they leave the process as a
-//! PDU, and the archive writer does it when they go to a file.
+//! Within a process, nothing is encoded. [`ResultWriter`] makes columns.
+//! [`Wire::append`] encodes columns when they leave the process as a PDU, and
+//! the archive writer does it when they go to a file.
 //!
 //! ```text
 //!   reply, record ──► Wire ─────┐                  ┌──► evaluator: words are swapped, columns copied

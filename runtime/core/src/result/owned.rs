@@ -9,7 +9,7 @@ use crate::model::{
 /// The result of a fetch (`pmResult` of pmFetch(3)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchResult {
-    /// When the values were taken.
+    /// Time of the values.
     pub timestamp: Timestamp,
     /// The changes at pmcd since the previous fetch.
     pub changes: StateChange,

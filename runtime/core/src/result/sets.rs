@@ -17,7 +17,7 @@ pub struct ValueSets<'a> {
     left: usize,
 }
 
-/// Where a value set stands in a batch, for [`ResultBatch::set_at`].
+/// The place of a value set in a batch, for [`ResultBatch::set_at`].
 ///
 /// [`ResultBatch::set_at`]: crate::result::ResultBatch::set_at
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,11 @@
-//! What an encoded result has besides its numbers, so that another one that
-//! differs only in numbers can be read without a search.
+//! The skeleton of an encoded result: everything in it except its numbers. It
+//! allows another result that differs only in numbers to be read without a
+//! search.
 //!
-//! Input: an encoded result that was checked. Output: for another one, whether
-//! only numbers differ, and then its numbers as columns. If so, it is as sound
-//! as the first one: all counts, instances, positions and block headers are the
-//! same bytes. This module finds no faults and knows no descriptors.
+//! Input: an encoded result that was checked. Output: whether another one
+//! differs only in numbers, and then its numbers as columns. If so, it is as
+//! sound as the first one: all counts, instances, positions and block headers
+//! are the same bytes. This module finds no faults and knows no descriptors.
 //!
 //! ```text
 //!   value sets  [pmid numval valfmt instance position ...]  compared, but for
@@ -87,21 +88,22 @@ impl Kind {
     }
 }
 
-/// What all results of one form have in common.
+/// The parts that all results of one form share.
 #[derive(Debug)]
 pub(super) struct Skeleton {
     layout: LayoutId,
     /// The value sets.
     sets: Box<[u8]>,
-    /// Which bits of `sets` are not numbers; empty if none is a number.
+    /// Mask of the bits of `sets` that are not numbers; empty if none is a
+    /// number.
     mask: Box<[u8]>,
     /// The columns without lanes.
     columns: Columns,
     lane_bytes: usize,
     copies: Box<[Copies]>,
-    /// Blocks of metrics that nobody asked for.
+    /// Blocks of metrics outside the list.
     others: Box<[Run]>,
-    /// For each metric of the list, whether the result has a set of it.
+    /// For each metric of the list, true if the result has a set of it.
     holds: Box<[bool]>,
 }
 
@@ -223,7 +225,7 @@ impl Skeleton {
         })
     }
 
-    /// For each metric of the list, whether the result has a set of it.
+    /// For each metric of the list, true if the result has a set of it.
     pub(super) fn holds(&self) -> &[bool] {
         &self.holds
     }
@@ -288,7 +290,7 @@ fn add_blocks(
     Some(at)
 }
 
-/// Adds blocks. If they go on where the last ones end, they become one.
+/// Adds blocks. If they continue the last ones, both become one.
 fn add_run(all: &mut Vec<Run>, new: Run) {
     match all.last_mut() {
         Some(last) if last.is_continued_by(&new) => last.count += new.count,
@@ -296,7 +298,7 @@ fn add_run(all: &mut Vec<Run>, new: Run) {
     }
 }
 
-/// Adds numbers. If they go on where the last ones end, they become one.
+/// Adds numbers. If they continue the last ones, both become one.
 fn add_copies(all: &mut Vec<Copies>, new: Copies) {
     match all.last_mut() {
         Some(last) if last.is_continued_by(&new) => last.from.count += new.from.count,

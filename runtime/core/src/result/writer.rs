@@ -1,5 +1,5 @@
-//! Writes value sets, for everything that has values but no encoding of them:
-//! agents, sources in memory, interpolation, derived metrics, tests.
+//! Writes value sets, for all producers of values without an encoding: agents,
+//! sources in memory, interpolation, derived metrics, tests.
 
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
 use crate::result::{Columns, Content, Form, ResultPart, ValueSet};

@@ -42,7 +42,7 @@ impl Child {
                 Some((component, _)) => (component, false),
                 None => (below, true),
             };
-            // Nobody could ask for the children of an empty component.
+            // No question could name a child with an empty component.
             if component.is_empty() {
                 continue;
             }

@@ -142,11 +142,10 @@ impl SourceError {
         }
     }
 
-    /// Who is at fault.
+    /// The party at fault.
     ///
-    /// A status that the source answers with is the user's fault where it says
-    /// that a name or identifier is unknown, or that the source cannot do what was
-    /// asked for, and the peer's otherwise.
+    /// Some statuses are the user's fault: a name or identifier is unknown, or the
+    /// source cannot do what was requested. All others are the peer's.
     pub fn fault(&self) -> Fault {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
         match self {

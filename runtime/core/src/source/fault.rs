@@ -1,4 +1,4 @@
-//! Who is at fault when something fails.
+//! The party at fault when something fails.
 
 /// The one whose action or repair ends a failure. Errors tell it by a method
 /// `fault`.
@@ -19,7 +19,7 @@ pub enum Fault {
     /// The caller or the caller's user: a name, an option, a value or the
     /// order of calls is wrong.
     User,
-    /// What lies between: network, disk, permissions, limits.
+    /// The parts in between: network, disk, permissions, limits.
     Environment,
     /// This software.
     Ours,

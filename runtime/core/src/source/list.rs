@@ -1,5 +1,5 @@
-//! Lists of metrics to fetch repeatedly. A process has each list once, because
-//! thousands of similar hosts may be asked for the same metrics.
+//! Lists of metrics to fetch repeatedly. A process stores each list once,
+//! because it may ask thousands of similar hosts for the same metrics.
 //!
 //! A list knows identifiers only. A source decides itself what to derive from a
 //! list.
@@ -40,8 +40,8 @@ struct Contents {
 }
 
 impl FetchList {
-    /// Makes a list of metrics, and of the instance domains whose current
-    /// instances are wanted with every fetch.
+    /// Makes a list of metrics, and of instance domains to deliver with every
+    /// fetch.
     pub fn new(pmids: Vec<Pmid>, domains: Vec<InDom>) -> FetchList {
         static LISTS: LazyLock<Mutex<WeakTable<Contents>>> = LazyLock::new(Mutex::default);
         static NEXT: AtomicU64 = AtomicU64::new(0);

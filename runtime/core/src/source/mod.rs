@@ -3,7 +3,7 @@
 //!
 //! `question` has the questions about metadata and the facts that answer them.
 //! Sources deliver results in their natural form ([`ResultBatch`]): encoded or
-//! in columns. What the evaluator expects of the values is not decided here.
+//! in columns. [`crate::eval`] decides what it expects of the values.
 
 mod child;
 mod error;
@@ -67,7 +67,7 @@ pub trait MetadataSource {
     fn name(&self) -> String;
 
     /// A number that changes whenever names, descriptors or the identity of the
-    /// peer may have changed, so that bindings must be made anew.
+    /// peer may have changed. Callers must then bind anew.
     fn metadata_epoch(&self) -> u64;
 
     /// Identifier of each name, in order ([`Question::Pmid`]).
@@ -204,7 +204,7 @@ pub trait MetadataSource {
 
     /// Time zone of the host that the metrics describe, in the form of the `TZ`
     /// environment variable ([`Question::TimeZone`]). `None` if the source does
-    /// not say.
+    /// not know it.
     fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
         let zone: Result<Box<str>, PmStatus> = one(self, Question::TimeZone)?;
         Ok(zone.ok().map(String::from))

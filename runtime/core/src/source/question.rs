@@ -1,7 +1,7 @@
 //! Questions about the metadata of a source, and the facts that answer them.
 //! Blocking sources and async hosts share this vocabulary. Binding and
-//! evaluation use it too: they only produce questions and ask nobody
-//! themselves.
+//! evaluation use it too: they only produce questions, and their callers ask
+//! the source.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub enum Question<'q> {
     /// Identifier of a name (`pmLookupName(3)`): [`Fact::Pmid`]. The name of a
     /// non-leaf node gives `PM_ERR_NONLEAF`, an unknown one `PM_ERR_NAME`.
     Pmid(&'q str),
-    /// Like [`Question::Pmid`], when the reason for a missing name does not
-    /// matter: any status will do. pmcd gives a reason only for one name at a
-    /// time. So thousands of names that are probably unknown cost as many
-    /// requests with [`Question::Pmid`], and a few with this.
+    /// Like [`Question::Pmid`], but any status will do for a missing name. pmcd
+    /// gives a reason only for one name at a time. Thousands of names that are
+    /// probably unknown cost as many requests with [`Question::Pmid`], and a
+    /// few with this.
     PmidIfAny(&'q str),
     /// Descriptor of a metric (`pmLookupDescs(3)`): [`Fact::Desc`].
     Desc(Pmid),
@@ -58,10 +58,10 @@ pub enum Question<'q> {
     Children(&'q str),
     /// All full names of a metric, at least one (`pmNameAll(3)`):
     /// [`Fact::Names`]. For a metric without a name, `PM_ERR_PMID`, or
-    /// `PM_ERR_NOAGENT` if nobody serves its domain.
+    /// `PM_ERR_NOAGENT` if no agent serves its domain.
     NamesOf(Pmid),
     /// Help text (`pmLookupText(3)`, `pmLookupInDomText(3)`): [`Fact::Text`].
-    /// If only one line of text is known, it is the help text too. Without any
+    /// If there is only one line of text, it is the help text too. Without any
     /// text, `PM_ERR_TEXT`.
     Text(TextSubject, TextKind),
     /// Labels of one level (`pmGetContextLabels(3)` and its kin):

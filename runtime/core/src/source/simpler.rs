@@ -1,5 +1,5 @@
-//! Answers to questions that follow from simpler ones, for sources that know
-//! only names, descriptors and instances.
+//! Answers to questions, composed from simpler ones, for sources that know only
+//! names, descriptors and instances.
 
 use std::sync::Arc;
 

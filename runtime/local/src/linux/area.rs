@@ -1,7 +1,7 @@
 //! Areas of metrics: tables of rows, with the reader that rows select values from.
 //!
-//! An area reads its files and knows its rows. What all areas have in common is
-//! here: which row a metric is, and that files are read at most once a fetch.
+//! An area reads its files and knows its rows. This module has what all areas
+//! share: the row of a metric, and at most one reading of a file per fetch.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::files::{Files, ReadMark};
 
 /// A group of metrics that are read from the same files.
 pub(super) trait Area: Default + Send + 'static {
-    /// The place of a value, as a row says it.
+    /// The place of a value, as a row gives it.
     type Content: Copy + 'static;
 
     /// The metrics.

@@ -28,7 +28,7 @@ const STEAL: usize = 7;
 const GUEST: usize = 8;
 const GUEST_NICE: usize = 9;
 
-/// What a table row delivers.
+/// The value that a table row selects.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// Time of all processors together.
@@ -43,7 +43,7 @@ pub(super) enum Content {
     Count,
     /// The number in a processor's name.
     Number,
-    /// Whether a processor is online.
+    /// 1 if a processor is online.
     Online,
 }
 

@@ -42,7 +42,7 @@ const DISCARD_MS: usize = 14;
 const FLUSHES: usize = 15;
 const FLUSH_MS: usize = 16;
 
-/// What a table row delivers.
+/// The value that a table row selects.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// A count of each disk.

@@ -15,7 +15,7 @@ use crate::agent::{AgentValue, Values};
 use crate::files::Files;
 use crate::text;
 
-/// What a table row delivers for each file system.
+/// The value that a table row selects for each file system.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// A number from statvfs(3).
@@ -24,7 +24,7 @@ pub(super) enum Content {
     Full,
     /// Directory that the file system is mounted on.
     MountDir,
-    /// Whether the file system is mounted read-only.
+    /// 1 if the file system is mounted read-only.
     ReadOnly,
     /// Number of file systems.
     Number,
@@ -57,8 +57,8 @@ static TABLE: &[Row<Content>] = &[
     row("filesys.readonly", (5, 11), U32, Instant, NONE, Content::ReadOnly, "1 for a file system that is mounted read-only, else 0.").over(FILESYS),
 ];
 
-/// Types of file systems that are never on a device of this host, whatever
-/// their device is called.
+/// Types of file systems that are never on a device of this host, even if their
+/// device has such a name.
 const PSEUDO: [&[u8]; 13] = [
     b"autofs",
     b"cgroup",
@@ -75,8 +75,8 @@ const PSEUDO: [&[u8]; 13] = [
     b"tmpfs",
 ];
 
-/// True for a mount that counts: the root, whatever it is on, and every mount
-/// of a device of this host.
+/// True for a mount that counts: the root on any device, and every mount of a
+/// device of this host.
 fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
     (device.starts_with(b"/dev") || directory == b"/") && !PSEUDO.contains(&kind)
 }

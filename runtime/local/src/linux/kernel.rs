@@ -18,7 +18,7 @@ use crate::agent::{AgentValue, Values};
 use crate::files::{Files, ReadMark};
 use crate::text;
 
-/// What a table row delivers.
+/// The value that a table row selects.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// The three load averages.

@@ -34,7 +34,7 @@ pub(super) enum File {
     Sockstat6,
 }
 
-/// How a number is computed from a file's keys.
+/// The formula of a number over a file's keys.
 #[derive(Clone, Copy)]
 pub(super) enum Number {
     /// The number of one key.
@@ -74,8 +74,8 @@ struct Entry {
 }
 
 impl Keys {
-    /// The number of a key. `None` if the file lacks the key or its value is no
-    /// number.
+    /// The number of a key. `None` if the file lacks the key or its value is
+    /// not a number.
     pub fn get(&self, key: &str) -> Option<u64> {
         let entry = self.numbers.get(key)?;
         if entry.reading == self.reading { entry.number } else { None }

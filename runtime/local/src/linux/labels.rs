@@ -2,8 +2,7 @@
 //! gives them.
 //!
 //! One table describes the domains and the labels of their instances. The other
-//! lists the metrics about all processors together. Values of metrics are not
-//! known here.
+//! lists the metrics about all processors together.
 
 use std::borrow::Cow;
 

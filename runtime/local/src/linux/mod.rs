@@ -1,11 +1,11 @@
 //! The agent for a Linux host. It serves the metrics of pmdalinux(1) and reads
 //! /proc and /sys itself.
 //!
-//! Each area of metrics has a file with a table and with the reader of the
-//! files that it needs. A row of the table selects the metric's value from what
-//! was read. A fetch reads each file at most once, and only if it has a
-//! metric of that area. A metric has no value where the kernel does not
-//! provide it, or provides it in an unknown form; nothing is made up.
+//! Each area of metrics has a file with a table and with the reader of its
+//! files. A row of the table selects the metric's value from the reader's data.
+//! A fetch reads each file at most once, and only if it has a metric of that
+//! area. A metric has no value where the kernel does not provide it, or
+//! provides it in an unknown form; nothing is made up.
 
 mod area;
 mod cpu;

@@ -35,7 +35,7 @@ const OUT_COMPRESSED: usize = 15;
 /// The bit in an interface's flags that means "up" (`netdevice(7)`).
 const IFF_UP: u64 = 0x1;
 
-/// What a table row delivers for each interface.
+/// The value that a table row selects for each interface.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// A count.
@@ -50,9 +50,9 @@ pub(super) enum Content {
     BaudRate,
     /// The highest speed in millions of bytes per second.
     Speed,
-    /// Whether the interface is up.
+    /// 1 if the interface is up.
     Up,
-    /// Whether the interface is up and operational. This is its flag
+    /// 1 if the interface is up and operational. This is its flag
     /// `IFF_RUNNING`; /sys does not show it, but the kernel derives it from
     /// these two.
     Running,

@@ -12,7 +12,7 @@ use crate::agent::{AgentValue, Values};
 use crate::files::Files;
 use crate::text;
 
-/// What a table row delivers for each area.
+/// The value that a table row selects for each area.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// A size in kilobytes.

@@ -46,8 +46,8 @@ pub(super) const fn row<V>(
     Row::new(name, pmid, (value_type, semantics, units), value, help)
 }
 
-/// The sum of counters, if all are known. The sum wraps as the counters do, so
-/// that the difference of two sums stays right.
+/// The sum of counters, if all have a value. The sum wraps as the counters do,
+/// which keeps the difference of two sums right.
 pub(super) fn sum<const N: usize>(counters: [Option<u64>; N]) -> Option<u64> {
     counters.into_iter().try_fold(0u64, |sum, counter| Some(sum.wrapping_add(counter?)))
 }
@@ -67,9 +67,8 @@ impl<T> Default for Devices<T> {
 }
 
 impl<T> Devices<T> {
-    /// Forgets the rows of the previous reading. `readable` says whether the
-    /// file can be read now: an unreadable file does not mean that there are no
-    /// devices.
+    /// Forgets the rows of the previous reading. `readable` is false if the
+    /// file cannot be read now, which does not mean that there are no devices.
     pub fn begin(&mut self, readable: bool) {
         self.rows.clear();
         self.readable = readable;

@@ -1,8 +1,8 @@
 //! The files of processes: the list of processes, and the contents of each kind
 //! of file for each process.
 //!
-//! Everything is read at most once per fetch, into one buffer per kind. This
-//! module does not know what the bytes mean.
+//! A fetch reads each file at most once, into one buffer per kind. `values`
+//! knows what the bytes mean.
 
 use std::fs;
 use std::ops::Range;
@@ -82,7 +82,7 @@ struct Column {
     /// The place of each file's contents in `bytes`, parallel to the processes.
     /// `None` for a file that was not or could not be read.
     ranges: Vec<Option<Range<usize>>>,
-    /// True if the files of all processes were wanted.
+    /// True if the fetch reads the files of all processes.
     is_complete: bool,
 }
 

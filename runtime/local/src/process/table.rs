@@ -59,7 +59,7 @@ pub(super) enum Content {
     AutoGroupNice,
 }
 
-/// How a word becomes a value.
+/// The conversion from a word to a value.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
     /// A number that is not negative.

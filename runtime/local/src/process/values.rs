@@ -65,7 +65,7 @@ pub(super) enum State {
     Defunct,
     /// Is part of the kernel.
     Kernel,
-    /// None of these.
+    /// Another state.
     Unknown,
 }
 

@@ -104,9 +104,9 @@ impl BrokenDown {
 
 /// The result of a search, as a second since the epoch.
 enum SearchResult {
-    /// Clocks show the wanted time at this second.
+    /// Clocks show the date and time at this second.
     Shown(i64),
-    /// Clocks skip the wanted time; this second stands for it.
+    /// Clocks skip the date and time; this second stands for it.
     Skipped(i64),
 }
 

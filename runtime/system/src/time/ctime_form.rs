@@ -43,7 +43,8 @@ impl Rest<'_> {
         self.at = self.text.len() - trim_c_space(self.rest()).len();
     }
 
-    /// Takes one of the words, in upper or lower case. Only its first three letters count.
+    /// Consumes one of the words, in upper or lower case. Only its first three letters
+    /// count.
     fn word(&mut self, words: &[&str]) -> Option<usize> {
         self.skip_space();
         let rest = self.rest();
@@ -137,7 +138,7 @@ impl DateParts {
         Ok(parts)
     }
 
-    /// Gives each missing part after a given one its least value.
+    /// Sets each missing part after a given one to its least value.
     fn fill(&mut self) {
         let mut given = self.year.is_some();
         for (part, least) in [

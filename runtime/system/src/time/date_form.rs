@@ -12,7 +12,7 @@ use super::broken_down::BrokenDown;
 use super::date_words::{Token, Unit, Zone, tokens};
 
 /// Reads a text. Missing parts come from `reference`, in its zone. Fractions of
-/// seconds are lost. `None` if the text is no date, or a date before 1970.
+/// seconds are lost. `None` if the text is not a date, or a date before 1970.
 pub(super) fn date(text: &str, reference: Timestamp, zone: &TimeZone) -> Option<i64> {
     let local = zone.local(reference);
     let mut date = Date {
@@ -31,7 +31,7 @@ pub(super) fn date(text: &str, reference: Timestamp, zone: &TimeZone) -> Option<
     date.second(reference, &local, zone)
 }
 
-/// The parts of a date that are known so far.
+/// The parts of a date read so far.
 #[derive(Debug, Default)]
 struct Date {
     year: i64,
@@ -40,7 +40,7 @@ struct Date {
     hour: i64,
     minute: i64,
     second: i64,
-    /// For twelve-hour times: whether it is afternoon.
+    /// For twelve-hour times: true for the afternoon.
     half: Option<bool>,
     /// Minutes west of UTC, in winter.
     west: i64,
@@ -59,8 +59,8 @@ struct Date {
 }
 
 impl Date {
-    /// Takes the next item and returns the remaining tokens. A number belongs
-    /// to the longest item that it can begin.
+    /// Consumes the next item and returns the remaining tokens. A number
+    /// belongs to the longest item that it can begin.
     fn item<'t>(&mut self, tokens: &'t [Token]) -> Option<&'t [Token]> {
         use Token::{Ago, Dst, Half, Month, Number, Sign, Signed, Weekday};
         match *tokens {
@@ -152,7 +152,7 @@ impl Date {
         (self.hour, self.minute, self.second, self.half) = (hour, minute, second, half);
     }
 
-    /// Takes the half of the day or the distance from UTC that may follow a
+    /// Consumes the half of the day or the distance from UTC that may follow a
     /// time.
     fn after_time<'t>(&mut self, tokens: &'t [Token]) -> &'t [Token] {
         match *tokens {
@@ -194,7 +194,7 @@ impl Date {
         Some(())
     }
 
-    /// Takes `ago`, which reverses all distances so far.
+    /// Consumes `ago`, which reverses all distances so far.
     fn after_distance<'t>(&mut self, tokens: &'t [Token]) -> &'t [Token] {
         let Some(after) = tokens.strip_prefix(&[Token::Ago]) else { return tokens };
         self.later_seconds = self.later_seconds.saturating_neg();
@@ -202,8 +202,8 @@ impl Date {
         after
     }
 
-    /// Takes a number alone: the year after a date and time, else `YYYYMMDD` or
-    /// `HHMM`.
+    /// Consumes a number alone: the year after a date and time, else `YYYYMMDD`
+    /// or `HHMM`.
     fn number(&mut self, number: i64) {
         if self.times > 0 && self.dates > 0 && !self.has_distance {
             self.year = number;
@@ -277,8 +277,8 @@ impl Date {
 }
 
 /// The second since the epoch of a date and a second of the day, on clocks that
-/// are `west` minutes behind UTC in winter. If summer time was not said, the
-/// zone decides. A year has two digits or four.
+/// are `west` minutes behind UTC in winter. Without a word about summer time,
+/// the zone decides. A year has two digits or four.
 fn clock_second(
     year: i64,
     month: i64,

@@ -55,7 +55,7 @@ const MONTHS: &str = "january february march april may june july august septembe
 const WEEKDAYS: &str =
     "sunday monday tuesday/tues wednesday/wednes thursday/thur/thurs friday saturday";
 
-/// From the first on. `second` is missing because it is a unit.
+/// Ordinals from the first on. `second` is missing because it is a unit.
 const ORDINALS: &str = "first - third fourth fifth sixth seventh eighth ninth tenth eleventh \
                         twelfth";
 

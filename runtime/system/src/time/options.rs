@@ -59,13 +59,13 @@ pub struct ReportingChoices {
 
 /// An option that cannot be applied.
 #[derive(Debug, thiserror::Error)]
-// Exhaustive on purpose: who drives this must handle each of them, and the
-// compiler says where one is missing.
+// Exhaustive on purpose: a caller must handle each error, and the compiler
+// reports a missing one.
 pub enum ReportingError {
     /// The source did not give its zone.
     #[error("Cannot set context timezone: {}", .0.status())]
     Zone(#[source] SourceError),
-    /// A text is no time.
+    /// A text is not a time.
     #[error("invalid time window.\n{0}")]
     Window(WindowError),
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pmderive_core::model::calendar;
 
-/// The offset that is in force at some time in a zone.
+/// The offset of a zone during some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Period<'z> {
     /// Seconds east of UTC.
@@ -70,7 +70,7 @@ const USUAL_CHANGES: [Date; 2] = [
 const USUAL_SECOND: i32 = 2 * 3600;
 
 impl PosixZone {
-    /// Reads a text. A text that is no zone becomes UTC without a name.
+    /// Reads a text. A text that is not a zone becomes UTC without a name.
     pub fn parse(text: &str) -> PosixZone {
         let mut zone = PosixZone::default();
         let mut rest = text;
@@ -140,7 +140,8 @@ impl Change {
     }
 }
 
-/// Takes a name: at least three letters, or letters, digits and signs in `<>`.
+/// Consumes a name: at least three letters, or letters, digits and signs in
+/// `<>`.
 fn abbreviation<'t>(rest: &mut &'t str) -> Option<&'t str> {
     let (name, after) = match rest.strip_prefix('<') {
         Some(quoted) => {
@@ -157,7 +158,7 @@ fn abbreviation<'t>(rest: &mut &'t str) -> Option<&'t str> {
     Some(name)
 }
 
-/// Takes an offset. The text counts it to the west; the result counts to the
+/// Consumes an offset. The text counts it to the west; the result counts to the
 /// east.
 fn offset(rest: &mut &str) -> Option<i32> {
     let (sign, after) = match rest.as_bytes().first() {
@@ -172,7 +173,7 @@ fn offset(rest: &mut &str) -> Option<i32> {
     Some(sign * (hours * 3600 + minutes * 60 + seconds))
 }
 
-/// Takes a day with its time. An empty text stands for `usual`.
+/// Consumes a day with its time. An empty text stands for `usual`.
 fn change(rest: &mut &str, usual: Date) -> Option<Change> {
     let mut text = rest.strip_prefix(',').unwrap_or(rest);
     let day = match text.as_bytes().first() {
@@ -213,7 +214,8 @@ fn change(rest: &mut &str, usual: Date) -> Option<Change> {
     Some(Change { day, second })
 }
 
-/// Takes as much of `HH[:MM[:SS]]` as there is. A colon without a number stays.
+/// Consumes as much of `HH[:MM[:SS]]` as there is. A colon without a number
+/// stays.
 fn clock(rest: &mut &str) -> [Option<i32>; 3] {
     let mut fields = [None; 3];
     let mut text = *rest;
@@ -227,8 +229,8 @@ fn clock(rest: &mut &str) -> [Option<i32>; 3] {
     fields
 }
 
-/// Takes a 16-bit number as `scanf` does: blanks and a sign may precede it, and
-/// a number that is too large loses its upper bits.
+/// Consumes a 16-bit number as `scanf` does: blanks and a sign may precede it,
+/// and a number that is too large loses its upper bits.
 fn short(rest: &mut &str) -> Option<i32> {
     let text = rest.trim_ascii_start();
     let (negative, mut digits) = match text.as_bytes().first() {
@@ -242,7 +244,7 @@ fn short(rest: &mut &str) -> Option<i32> {
     Some(i32::from(if negative { value.wrapping_neg() } else { value }))
 }
 
-/// Takes digits. A number beyond 64 bits becomes all ones.
+/// Consumes digits. A number beyond 64 bits becomes all ones.
 fn number(rest: &mut &str) -> Option<i64> {
     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, after) = rest.split_at(length);

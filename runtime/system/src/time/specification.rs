@@ -24,7 +24,7 @@ pub(super) struct Reference<'z> {
     pub zone: &'z TimeZone,
 }
 
-/// A text that is no point in time: the part that was read, and the fault in
+/// A text that is not a point in time: the part that was read, and the fault in
 /// it.
 pub(super) type Misread = (String, Fault);
 
@@ -32,7 +32,7 @@ impl Reference<'_> {
     /// Reads a point in time.
     ///
     /// # Errors
-    /// The text is no point in time. The fault is that of the first reading,
+    /// The text is not a point in time. The fault is that of the first reading,
     /// because the free form does not say where it fails.
     pub fn parse(&self, text: &str) -> Result<Timestamp, Misread> {
         let text = trim_c_space(text);

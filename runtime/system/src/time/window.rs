@@ -50,8 +50,8 @@ pub struct TimeWindow {
     pub end: Option<Timestamp>,
     /// The first time to look at. Without `-O` it is `start`.
     pub origin: Timestamp,
-    /// A problem that tools report before they go on: the aligned time would be
-    /// outside the window, so the alignment was ignored.
+    /// A problem that tools report before they continue: the aligned time would
+    /// be outside the window, so the alignment was ignored.
     pub warning: Option<WindowError>,
 }
 
@@ -79,7 +79,7 @@ pub struct WindowError {
     pub text: String,
     /// Offset of the fault in `text`, in bytes.
     pub offset: usize,
-    /// What is wrong there, in the words of libpcp.
+    /// The problem there, in the words of libpcp.
     pub problem: &'static str,
 }
 

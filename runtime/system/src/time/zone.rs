@@ -16,7 +16,7 @@ use super::broken_down::BrokenDown;
 use super::posix::{Period, PosixZone};
 use super::zoneinfo::{self, ZoneFile};
 
-/// Longest text of a zone, in bytes. Longer text is no zone.
+/// Longest text of a zone, in bytes. A longer text is not a zone.
 const MAX_TEXT_BYTES: usize = 1024;
 
 /// A time zone (`pmNewZone(3)`). Cheap to clone.
@@ -96,7 +96,7 @@ impl TimeZone {
     /// of this machine. libpcp uses this zone until another is chosen.
     pub fn system() -> TimeZone {
         match std::env::var("TZ") {
-            // Here three letters mean what they mean to the C library.
+            // Here three letters have their meaning in the C library.
             Ok(text) if text.len() == 3 => {
                 let mut zone = TimeZone::parse(&format!(":{text}"));
                 zone.text = text.into();
@@ -108,8 +108,8 @@ impl TimeZone {
         }
     }
 
-    /// The text of [`TimeZone::system`] as other machines understand it: the file of
-    /// this machine's zone has another zone there. `None` if the file does not tell.
+    /// The text of [`TimeZone::system`] as other machines understand it, where this
+    /// machine's file may be another zone. `None` if the file does not tell.
     pub fn portable() -> Option<String> {
         let zone = TimeZone::system();
         match zone.text.trim_start_matches(':').rsplit('/').next() {

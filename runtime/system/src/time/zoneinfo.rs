@@ -27,8 +27,8 @@ pub(super) struct ZoneFile(TimeZone);
 
 impl ZoneFile {
     /// Reads the file with a name such as `Europe/Paris`, or with the absolute
-    /// path of this machine's zone. `None` if there is no file, the file is no
-    /// zone file, or the name leads out of the folder.
+    /// path of this machine's zone. `None` if there is no file, the file is not
+    /// a zone file, or the name leads out of the folder.
     pub fn open(name: &str) -> Option<ZoneFile> {
         let folder = std::env::var_os("TZDIR").filter(|folder| !folder.is_empty());
         let folder = folder.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
@@ -70,7 +70,7 @@ impl ZoneFile {
 /// The zone of a file as text that needs no such file: the name that a link to the
 /// folder has, as in `:Europe/Vienna`, or else the rules at the file's end.
 pub(super) fn portable(path: &Path) -> Option<String> {
-    // Without the file, or what a link stands for, it is UTC.
+    // Without the file, or without the target of a link, the zone is UTC.
     let Ok(bytes) = std::fs::read(path) else { return Some("UTC".to_owned()) };
     let target = std::fs::read_link(path).unwrap_or_default();
     if let Some((_, name)) = target.to_str().and_then(|target| target.rsplit_once("/zoneinfo/"))

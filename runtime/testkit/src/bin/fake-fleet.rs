@@ -80,7 +80,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
     Ok(options)
 }
 
-/// Every connection takes a file.
+/// Raises the limit of files: every connection needs one.
 fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -92,7 +92,7 @@ fn serve() -> Result<(), Box<dyn Error>> {
     let options = options()?;
     raise_limit_of_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // From here on the signal ends nothing.
+    // From here on, the signal no longer ends the process.
     let mut cuts = runtime.block_on(async { signal(SignalKind::user_defined1()) })?;
     let fleet = FakeFleet::start(options.plan, options.port)?;
     if let Some(path) = options.definitions {

@@ -1,9 +1,9 @@
-//! What pmcd 6 answers to requests for metadata.
+//! Answers of pmcd 6 to requests for metadata.
 //!
 //! Input: the bytes of one request. Output: those of the reply.
 //!
-//! Where pmcd 6.0.3 takes requests that the layouts of [`pmderive_client::pdu`] do not
-//! allow, so does this: a client must not depend on a peer that is stricter.
+//! pmcd 6.0.3 accepts requests that the layouts of [`pmderive_client::pdu`] do not
+//! allow, and so does this. A client must not depend on a stricter peer.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use super::fetch;
 use super::host::{FakeHost, HostState};
 use super::session::Client;
 
-/// What comes back for a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// Nothing, as it should be.
+    /// Rightly no answer.
     None,
     /// The bytes of a PDU, or of several.
     Reply(Vec<u8>),
@@ -31,7 +31,7 @@ pub(super) enum Answer {
     Failed(PmStatus),
 }
 
-/// A request that pmcd cannot make sense of, whatever is wrong with it.
+/// The answer to a malformed request, whatever its fault is.
 impl From<pmderive_client::pdu::DecodeError> for Answer {
     fn from(_: pmderive_client::pdu::DecodeError) -> Answer {
         Answer::Failed(PmStatus::IPC)
@@ -71,7 +71,7 @@ pub(super) fn answer(
     outcome.unwrap_or_else(|answer| answer)
 }
 
-/// An answer either way: `Err` for failures, so that `?` can be used.
+/// An answer in both cases: `Err` is a failure, for use with `?`.
 pub(super) type Outcome = Result<Answer, Answer>;
 
 /// Reads what a request begins with: bytes may follow the last field.
@@ -163,11 +163,12 @@ fn text(state: &HostState, pdu: &[u8]) -> Outcome {
     let metadata = state.world.metadata();
     let text = match metadata.own_text(subject, kind) {
         Some(text) => text.as_bytes(),
-        // Agents whose texts come from files give an empty one if there is the other.
+        // Agents whose texts come from files give an empty one if they have the
+        // other.
         None if metadata.text(subject, TextKind::Help).is_ok() => b"",
         None => return Err(PmStatus::TEXT.into()),
     };
-    // As a server on a little-endian machine does.
+    // The bytes are swapped, as on a little-endian machine.
     encoded(&Text { ident: ident.swap_bytes(), text })
 }
 
@@ -290,7 +291,8 @@ fn labels(host: &FakeHost, state: &HostState, client: &Client, pdu: &[u8]) -> Ou
     encoded(&Labels { level, sets: state.world.labels(level).to_vec() })
 }
 
-/// Those of the world, or else the host's name; and the client's container.
+/// The labels of the world, or else the host's name; and the client's
+/// container.
 fn context_labels(state: &HostState, client: &Client) -> Vec<LabelSet> {
     let own = state.world.labels(LabelLevel::Context);
     if !own.is_empty() && client.container.is_none() {

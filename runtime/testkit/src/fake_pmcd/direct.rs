@@ -1,8 +1,8 @@
 //! Connections to fake hosts without sockets, and with a clock that stands
-//! still: a client's whole context runs against them, faults and time-outs
+//! still. A client's whole context runs against them, faults and time-outs
 //! included, and nothing ever waits.
 //!
-//! The hosts that can be reached, and the clock, belong to the thread.
+//! The reachable hosts and the clock belong to the thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use super::session::{Flow, Session};
 /// Requests and replies in bytes that a connection holds in each direction.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What belongs to a thread.
+/// The hosts and the clock of a thread.
 #[derive(Default)]
 struct Network {
     hosts: HashMap<Box<str>, Arc<FakeHost>>,
@@ -66,13 +66,13 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Lets clients of this thread reach a host under a name, or under the
-    /// path of a socket.
+    /// Lets clients of this thread reach a host under a name, or under the path
+    /// of a socket.
     pub fn attach(name: &str, host: &Arc<FakeHost>) {
         network(|network| network.hosts.insert(name.into(), Arc::clone(host)));
     }
 
-    /// From now on connections to a name are refused.
+    /// Refuses connections to a name from now on.
     pub fn detach(name: &str) {
         network(|network| network.hosts.remove(name));
     }
@@ -82,7 +82,7 @@ impl Direct {
         network(|network| network.passed += time);
     }
 
-    /// How far the clock was set forward, by tests and by what waited.
+    /// The time by which tests and waiting have set the clock forward.
     pub fn passed() -> Duration {
         network(|network| network.passed)
     }
@@ -92,8 +92,8 @@ impl Direct {
         network(|network| network.attempts)
     }
 
-    /// How often clients of this thread sent something while no reply was
-    /// under way: the round trips that they waited for.
+    /// Number of times that clients of this thread sent something while no
+    /// reply was on its way: the round trips that they waited for.
     pub fn conversations() -> u64 {
         network(|network| network.conversations)
     }

@@ -1,7 +1,7 @@
-//! What a fake pmcd does wrong on command, and when.
+//! Faults that a fake pmcd commits on command, and when.
 //!
-//! A [`Rule`] is given to a [`super::FakeHost`]; the connections ask for the
-//! rule that applies whenever they are about to say something.
+//! A test gives a [`Rule`] to a [`super::FakeHost`]. Before a connection sends
+//! something, it asks for the rule that applies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use pmderive_client::pdu::PduType;
 use pmderive_core::model::PmStatus;
 
-/// What happens to a reply, or to the greeting.
+/// A fault of a reply, or of the greeting.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Fault {
@@ -25,12 +25,12 @@ pub enum Fault {
     Late {
         /// Bytes that are sent before.
         after: usize,
-        /// How long the others take.
+        /// The delay of the other bytes.
         by: Duration,
     },
     /// One byte at a time with a pause after each.
     Drip {
-        /// How long each pause is.
+        /// The length of each pause.
         every: Duration,
     },
     /// Only so many of its bytes are sent, then the stream ends.
@@ -45,9 +45,9 @@ pub enum Fault {
     },
     /// Its bytes are changed.
     Garble(Garble),
-    /// These bytes are sent instead, perhaps none.
+    /// The host sends these bytes instead, perhaps none.
     Replace(Vec<u8>),
-    /// It is sent, and then these bytes, which nobody asked for.
+    /// The host sends the reply, and then these unexpected bytes.
     Append(Vec<u8>),
     /// So many of its bytes are sent, and then other bytes again and again
     /// without an end.
@@ -65,7 +65,7 @@ pub enum Fault {
     Notices(Vec<i32>),
 }
 
-/// How the bytes of a PDU are changed. What lies beyond its end stays away.
+/// A change to the bytes of a PDU. Changes beyond its end have no effect.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Garble {
@@ -73,7 +73,7 @@ pub enum Garble {
     Word {
         /// Offset from the start of the PDU.
         at: usize,
-        /// What stands there afterwards.
+        /// The new value.
         value: u32,
     },
     /// Two times four bytes change places.
@@ -85,11 +85,11 @@ pub enum Garble {
         /// The bits.
         bits: u8,
     },
-    /// The PDU ends after so many bytes, and its header says so.
+    /// The PDU ends after this many bytes, and its header has that length.
     Truncate(usize),
     /// Bytes follow the last field, and the header's length includes them.
     Extend(Vec<u8>),
-    /// Whatever a function does.
+    /// A change by a function.
     With(Change),
 }
 
@@ -97,7 +97,7 @@ pub enum Garble {
 pub type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
 
 impl Garble {
-    /// Whatever a function does.
+    /// A change by a function.
     pub fn with(change: impl Fn(&mut Vec<u8>) + Send + Sync + 'static) -> Garble {
         Garble::With(Arc::new(change))
     }
@@ -166,7 +166,7 @@ fn settle_length(pdu: &mut [u8]) {
     }
 }
 
-/// A fault, and when it strikes: at the next reply unless told otherwise.
+/// A fault, and the time when it strikes: by default at the next reply.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rule {
@@ -177,13 +177,13 @@ pub struct Rule {
     times: Option<u32>,
 }
 
-/// What a connection is about to say.
+/// A message that a connection is about to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Utterance {
     Greeting,
     /// The reply to a request of a type.
     Reply(PduType),
-    /// Nothing, as there is no reply to requests of that type.
+    /// No message, because requests of that type have no reply.
     Nothing(PduType),
 }
 
@@ -200,8 +200,8 @@ impl Rule {
         Rule { fault, what: What::AnyReply, connection: None, skip: 0, times: Some(1) }
     }
 
-    /// Strikes replies to this kind of request only; where there is none, as to
-    /// CREDS and PROFILE, what the fault adds.
+    /// Strikes only replies to this kind of request. CREDS and PROFILE have no
+    /// replies; for them, only bytes that the fault adds are sent.
     pub fn on(mut self, request: PduType) -> Rule {
         self.what = What::Request(request);
         self
@@ -219,7 +219,7 @@ impl Rule {
         self
     }
 
-    /// Lets so many pass that it would have struck.
+    /// Skips the first `passes` messages that it would strike.
     pub fn after(mut self, passes: u32) -> Rule {
         self.skip = passes;
         self
@@ -247,8 +247,8 @@ impl Rule {
     }
 }
 
-/// The fault of the first rule that applies now. All rules that the utterance
-/// concerns count it, and those that are used up go.
+/// The fault of the first rule that applies now. All rules for this utterance
+/// count it, and used-up rules are removed.
 pub(super) fn strike(
     rules: &mut Vec<Rule>,
     connection: u64,

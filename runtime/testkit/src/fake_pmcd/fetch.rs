@@ -1,4 +1,4 @@
-//! What pmcd 6 answers to fetches and stores, and what it remembers of profiles.
+//! Answers of pmcd 6 to fetches and stores, and the profiles that it remembers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,8 +18,8 @@ use super::world::Served;
 #[derive(Debug)]
 pub(super) struct Admitted {
     others: bool,
-    /// What holds for the instances of a domain that are not listed, and
-    /// those that are, for which the contrary holds.
+    /// The rule for the instances of a domain that are not listed. The opposite
+    /// holds for the listed ones.
     domains: HashMap<u32, (bool, HashSet<InstId>)>,
 }
 
@@ -32,8 +32,8 @@ impl Admitted {
     }
 }
 
-/// Remembers a profile in place of the context's earlier one. pmcd takes every
-/// state but 0 for exclusion, and one more word if there are no entries.
+/// Stores a profile in place of the context's earlier one. pmcd reads every
+/// state except 0 as exclusion, and one more word if there are no entries.
 pub(super) fn profile(client: &mut Client, pdu: &[u8]) -> Outcome {
     let mut reader = Reader::starting_at(pdu, HEADER_BYTES, "profile");
     let context = reader.i32("ctxnum")?;
@@ -63,7 +63,7 @@ pub(super) fn profile(client: &mut Client, pdu: &[u8]) -> Outcome {
     Ok(Answer::None)
 }
 
-/// Answers FETCH and HIGHRES_FETCH, with the notices that are due before.
+/// Answers FETCH and HIGHRES_FETCH, after the due notices.
 pub(super) fn fetch(
     host: &FakeHost,
     state: &mut HostState,
@@ -135,8 +135,8 @@ fn write_set(
     }
 }
 
-/// Writes the value of one instance, if it has one; false if the set has
-/// failed instead. `form` is that of the set's first value: in place, or not.
+/// Writes the value of one instance, if it has one. False if the set has failed
+/// instead. `form` is that of the set's first value: in place, or not.
 fn write_value(
     state: &HostState,
     served: &Served,
@@ -184,8 +184,8 @@ fn write_value(
 const EVENT: u8 = 9;
 const HIGHRES_EVENT: u8 = 10;
 
-/// Takes the values of a RESULT from a client. Good ones are stored even if
-/// another is not, whose status comes back.
+/// Stores the values of a RESULT from a client. Good ones are stored even if
+/// another one is wrong; the status of the latter is returned.
 pub(super) fn store(host: &FakeHost, state: &mut HostState, pdu: &[u8]) -> Outcome {
     let frame = ResultFrame::decode(pdu, Resolution::Micro, None)?;
     let part = frame.into_part(pdu.to_vec());

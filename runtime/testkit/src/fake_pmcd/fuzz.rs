@@ -1,4 +1,4 @@
-//! Client and fake pmcd coupled in memory, with bytes to decide what both do.
+//! Client and fake pmcd coupled in memory; bytes decide what both do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,17 @@ use super::script::{Moment, Script};
 use super::session::{Flow, Session};
 use super::world::{DEFAULT_AGENT, Metric, World};
 
-/// Most things that one input does.
+/// Largest number of steps of one input.
 const MAX_STEPS: usize = 200;
 
-/// Most bytes that wait at the server's end, beyond which no request is answered.
+/// Largest number of bytes that wait at the server's end. Beyond it, no request
+/// is answered.
 const MAX_WAITING: usize = 1 << 20;
 
-/// With an odd first byte the others are what a client sends; else they decide
-/// requests, pieces, changes of the world and faults. Nothing may panic or go
-/// on for ever, memory is bounded, and what no fault struck is decoded as the
-/// world has it.
+/// With an odd first byte, the others are a client's bytes. Otherwise they
+/// decide requests, pieces, changes of the world and faults. Nothing may panic
+/// or run for ever, and memory is bounded. Replies without a fault must decode
+/// to the contents of the world.
 #[doc(hidden)]
 pub fn fuzz_session(data: &[u8]) {
     match data.split_first() {
@@ -38,7 +39,7 @@ pub fn fuzz_session(data: &[u8]) {
     }
 }
 
-/// Bytes that nobody checked go to the server, in two halves.
+/// Sends unchecked bytes to the server, in two halves.
 fn any_requests(data: &[u8]) {
     let host = Arc::new(FakeHost::new(world()));
     let mut session = Session::new(&host);
@@ -58,7 +59,7 @@ fn any_requests(data: &[u8]) {
 
 const DISKS: InDom = InDom::new(DEFAULT_AGENT, 0);
 
-/// What requests are about, whether it is there or not.
+/// The subjects of requests, existing or not.
 const NAMES: [&str; 8] =
     ["a.count", "a.disk.bytes", "a.text", "a.random", "a", "a.disk", "new.metric", "no.such"];
 const DOMAINS: [InDom; 3] = [DISKS, InDom::new(DEFAULT_AGENT, 7), InDom::new(300, 0)];
@@ -313,8 +314,8 @@ impl<'d> Coupled<'d> {
     /// Moves bytes in pieces until neither end has anything to say.
     fn pump(&mut self) {
         let small = usize::from(self.choices.byte()) * 8 + 1;
-        // Endless streams are broken off by the client, which takes as many
-        // bytes as a header may announce.
+        // The client ends endless streams after as many bytes as a header may
+        // announce.
         for moved in 0..1_000_000 {
             let piece = if moved < 10_000 { small } else { 1 << 16 };
             let mut idle = true;
@@ -356,7 +357,7 @@ impl<'d> Coupled<'d> {
         self.reconnect();
     }
 
-    /// Takes the events that the bytes so far make.
+    /// Reads the events of the bytes so far.
     fn events(&mut self) -> Result<(), ProtocolError> {
         while let Some(event) = self.connection.poll()? {
             match event {
@@ -402,7 +403,8 @@ impl<'d> Coupled<'d> {
         Ok(())
     }
 
-    /// The values that the scripts give at the moment of the latest fetch.
+    /// Compares the values with those of the scripts at the moment of the
+    /// latest fetch.
     fn check_result(&self, asked: &Asked, result: &FetchResult) {
         let Asked::Fetch(pmids, _) = asked else { panic!("a result for another request") };
         let state = self.host.lock();
@@ -450,7 +452,7 @@ impl<'d> Coupled<'d> {
         self.expected(asked).err()
     }
 
-    /// The reply that the world gives to a request, in readable form.
+    /// The world's reply to a request, in readable form.
     fn expected(&self, asked: &Asked) -> Result<String, PmStatus> {
         let state = self.host.lock();
         let metadata = state.world.metadata();

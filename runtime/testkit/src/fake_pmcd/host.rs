@@ -1,8 +1,8 @@
-//! One host that a fake pmcd runs on: its name, its clock, what it has of its
-//! world now, and what happens to it.
+//! One host of a fake pmcd: its name, its clock, the current state of its
+//! world, and its events.
 //!
-//! Connections ([`super::Session`]) share it and look at it whenever they
-//! answer; tests change it at any time. Nothing here reads or writes PDUs.
+//! Connections ([`super::Session`]) share it and read it whenever they answer.
+//! Tests change it at any time. `answers` and `fetch` read and write PDUs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,27 +17,28 @@ use tokio::sync::Notify;
 use super::fault::{Fault, Rule, Utterance, strike};
 use super::world::World;
 
-/// What a pmcd 6.0.3 can do without TLS and without authentication.
+/// The features of a pmcd 6.0.3 without TLS and without authentication.
 pub const FEATURES: Features =
     Features::CONTAINER.with(Features::LABELS).with(Features::HIGHRES).with(Features::DESCS);
 
-/// Where a host has its time from.
+/// The clock of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// From the system.
+    /// The system's clock.
     System,
-    /// From tokio, whose clock tests may stop and set forward.
+    /// The clock of tokio, which tests may stop and set forward.
     Tokio {
         /// Some moment of that clock.
         since: tokio::time::Instant,
         /// The host's time at that moment.
         time: Timestamp,
     },
-    /// Stands still but for fetches: each is `step` later than the one before.
+    /// A clock that only fetches advance: each is `step` later than the one
+    /// before.
     Steps {
         /// Time of the first fetch.
         first: Timestamp,
-        /// From fetch to fetch.
+        /// The time from fetch to fetch.
         step: Duration,
     },
 }
@@ -59,7 +60,7 @@ pub struct FakeHost {
     changed: Notify,
 }
 
-/// What changes while connections are open.
+/// The state that changes while connections are open.
 #[derive(Debug)]
 pub(super) struct HostState {
     pub world: Arc<World>,
@@ -68,7 +69,7 @@ pub(super) struct HostState {
     pub stored: HashMap<(Pmid, InstId), Value>,
     /// Agents that were there and are not running.
     pub down: BTreeSet<u32>,
-    /// All notices since the beginning.
+    /// All notices so far.
     notices: Vec<StateChange>,
     started: Timestamp,
     /// Agents that were started later than the host.
@@ -76,7 +77,7 @@ pub(super) struct HostState {
     fetches: u64,
     /// After how many fetches the clock is set back, and how far.
     set_back: Option<(u64, Duration)>,
-    /// How far the clock is ahead of what is really the time, in nanoseconds.
+    /// Nanoseconds by which the clock is ahead of the real time.
     ahead: i64,
     /// True while pmcd does nothing at all.
     is_stopped: bool,
@@ -120,21 +121,22 @@ impl FakeHost {
         }
     }
 
-    /// With this name: the value of `pmcd.hostname`, and a label.
+    /// The same host with this name: the value of `pmcd.hostname`, and a label.
     #[must_use]
     pub fn named(self, name: impl Into<Box<str>>) -> FakeHost {
         self.lock().name = name.into();
         self
     }
 
-    /// With a number that tells it apart from other hosts of its world.
+    /// The same host with a number that distinguishes it from other hosts of
+    /// its world.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> FakeHost {
         self.seed = seed;
         self
     }
 
-    /// With another clock; its counters begin now.
+    /// The same host with another clock; its counters begin now.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> FakeHost {
         self.clock = clock;
@@ -142,15 +144,16 @@ impl FakeHost {
         self
     }
 
-    /// With a clock that somebody sets back after a number of fetches. What
-    /// counts does not take notice.
+    /// The same host with a clock that is set back after a number of fetches.
+    /// Counters ignore that.
     #[must_use]
     pub fn with_clock_set_back(self, fetches: u64, by: Duration) -> FakeHost {
         self.lock().set_back = Some((fetches, by));
         self
     }
 
-    /// With other features in its greeting, such as an old pmcd's.
+    /// The same host with other features in its greeting, such as an old
+    /// pmcd's.
     #[must_use]
     pub fn with_features(self, features: Features) -> FakeHost {
         self.lock().features = features;
@@ -162,18 +165,18 @@ impl FakeHost {
         self.lock().name.clone()
     }
 
-    /// The number that tells it apart.
+    /// The number that distinguishes it.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// What the host has now.
+    /// The host's current world.
     pub fn world(&self) -> Arc<World> {
         Arc::clone(&self.lock().world)
     }
 
-    /// Number of requests of a type that were answered, those with an ERROR
-    /// and those that need no answer included.
+    /// Number of answered requests of a type, including those answered with an
+    /// ERROR and those without an answer.
     pub fn requests(&self, kind: PduType) -> u64 {
         self.lock().requests.get(&kind).copied().unwrap_or(0)
     }
@@ -183,22 +186,23 @@ impl FakeHost {
         self.lock().connections
     }
 
-    /// What clients stored for an instance of a metric.
+    /// The value that clients stored for an instance of a metric.
     pub fn stored(&self, pmid: Pmid, instance: InstId) -> Option<Value> {
         self.lock().stored.get(&(pmid, instance)).cloned()
     }
 
-    /// Changes instances, scripts and whatever else a pmcd gives no notice of.
+    /// Changes instances, scripts and everything else that pmcd sends no notice
+    /// of.
     pub fn change(&self, change: impl FnOnce(&mut World)) {
         self.change_with(StateChange::default(), change);
     }
 
-    /// Changes names, and gives notice (`PMCD_NAMES_CHANGE`).
+    /// Changes names, and sends notice (`PMCD_NAMES_CHANGE`).
     pub fn change_names(&self, change: impl FnOnce(&mut World)) {
         self.change_with(StateChange(16), change);
     }
 
-    /// Changes labels, and gives notice (`PMCD_LABEL_CHANGE`).
+    /// Changes labels, and sends notice (`PMCD_LABEL_CHANGE`).
     pub fn change_labels(&self, change: impl FnOnce(&mut World)) {
         self.change_with(StateChange(8), change);
     }
@@ -209,12 +213,12 @@ impl FakeHost {
         state.notify(notice);
     }
 
-    /// Gives notice of something, whether it is true or not.
+    /// Sends a notice, true or not.
     pub fn notify(&self, notice: StateChange) {
         self.lock().notify(notice);
     }
 
-    /// Gives the host another name, and notice of it (`PMCD_HOSTNAME_CHANGE`).
+    /// Renames the host, and sends notice (`PMCD_HOSTNAME_CHANGE`).
     pub fn rename(&self, name: impl Into<Box<str>>) {
         let mut state = self.lock();
         state.name = name.into();
@@ -234,9 +238,9 @@ impl FakeHost {
         state.notify(StateChange(4));
     }
 
-    /// Starts an agent anew, if need be after its end (`PMCD_ADD_AGENT` and
-    /// `PMCD_RESTART_AGENT`, as pmcd 6 says it). Its counters begin at the next
-    /// moment, and its descriptors may be others.
+    /// Restarts an agent, after ending it if necessary (`PMCD_ADD_AGENT` and
+    /// `PMCD_RESTART_AGENT`, in the order of pmcd 6). Its counters begin at the
+    /// next moment, and its descriptors may change.
     pub fn restart_agent(&self, domain: u32, change: impl FnOnce(&mut World)) {
         self.start_agent(domain, StateChange(3), change);
     }
@@ -276,13 +280,13 @@ impl FakeHost {
         self.lock().is_stopped = true;
     }
 
-    /// Lets a stopped pmcd go on.
+    /// Resumes a stopped pmcd.
     pub fn go_on(&self) {
         self.lock().is_stopped = false;
         self.changed.notify_waiters();
     }
 
-    /// Gives it what another host has, and notice of it (`PMCD_NAMES_CHANGE`).
+    /// Replaces the host's world, and sends notice (`PMCD_NAMES_CHANGE`).
     pub fn replace_world(&self, world: Arc<World>) {
         let mut state = self.lock();
         state.world = world;
@@ -305,13 +309,13 @@ impl FakeHost {
         self.changed.notify_waiters();
     }
 
-    /// What new connections are greeted with from now on.
+    /// Sets the features in the greeting of new connections.
     pub fn set_features(&self, features: Features) {
         self.lock().features = features;
     }
 
-    /// Does something wrong when the rule says so. Of several rules that apply
-    /// the one given first strikes.
+    /// Commits a fault when the rule says so. If several rules apply, the first
+    /// one given strikes.
     pub fn inject(&self, rule: Rule) {
         self.lock().rules.push(rule);
     }
@@ -321,7 +325,7 @@ impl FakeHost {
         self.lock().rules.clear();
     }
 
-    /// Lets all connections go on that a [`Fault::Stall`] holds up.
+    /// Resumes all connections that a [`Fault::Stall`] holds up.
     pub fn resume_all(&self) {
         self.lock().resumptions += 1;
         self.changed.notify_waiters();
@@ -333,8 +337,8 @@ impl FakeHost {
         self.changed.notified()
     }
 
-    /// A poisoned lock is no reason to stop: a panic while it was held was in
-    /// a test's own function.
+    /// Ignores poisoning: a panic under the lock came from a test's own
+    /// function.
     pub(super) fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -359,7 +363,7 @@ impl FakeHost {
     }
 }
 
-/// When a fetch is answered.
+/// The time at which a fetch is answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FetchTime {
     pub time: Timestamp,
@@ -402,12 +406,12 @@ impl HostState {
         if self.rules.is_empty() { None } else { strike(&mut self.rules, connection, utterance) }
     }
 
-    /// How many notices there were.
+    /// Number of notices so far.
     pub(super) fn notices(&self) -> usize {
         self.notices.len()
     }
 
-    /// All notices after the first `seen`, in one.
+    /// All notices after the first `seen`, combined.
     pub(super) fn notices_since(&self, seen: usize) -> StateChange {
         let new = self.notices.get(seen..).unwrap_or_default();
         new.iter().fold(StateChange::default(), |all, notice| all.with(*notice))

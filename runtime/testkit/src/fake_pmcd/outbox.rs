@@ -1,5 +1,5 @@
 //! Bytes on their way to a client, and the points in the stream where a fault
-//! holds them up or ends them.
+//! delays or ends them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 /// Bytes that stand in the outbox at once of a stream without an end.
 const ENDLESS_BYTES: usize = 64 << 10;
 
-/// What happens at a point of the stream.
+/// The event at a point of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Nothing more until someone says so.
+    /// No more bytes until a test resumes the stream.
     Stall,
-    /// Nothing more for a while.
+    /// No more bytes for a while.
     Wait(Duration),
     /// The end of the stream.
     Close,
@@ -26,9 +26,9 @@ pub(super) enum Stop {
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: Vec<u8>,
-    /// How many of the bytes were sent.
+    /// Number of sent bytes.
     sent: usize,
-    /// Where in the bytes something happens, in ascending order.
+    /// Offsets of events in the bytes, ascending.
     stops: VecDeque<(usize, Stop)>,
 }
 
@@ -76,7 +76,8 @@ impl Outbox {
             self.rewind();
         }
         self.refill();
-        // Thousands of connections wait for most of the time, and need none.
+        // Thousands of connections wait most of the time, and need no buffer
+        // then.
         if self.bytes.is_empty() {
             self.bytes = Vec::new();
         }
@@ -90,12 +91,12 @@ impl Outbox {
         self.sent = 0;
     }
 
-    /// What happens now, with all bytes before it sent.
+    /// The current event, after all bytes before it were sent.
     pub fn stopped(&self) -> Option<&Stop> {
         self.stops.front().filter(|(at, _)| *at == self.sent).map(|(_, stop)| stop)
     }
 
-    /// Goes on after a [`Stop::Stall`] or [`Stop::Wait`].
+    /// Resumes after a [`Stop::Stall`] or [`Stop::Wait`].
     pub fn resume(&mut self) {
         if matches!(self.stopped(), Some(Stop::Stall | Stop::Wait(_))) {
             self.stops.pop_front();
@@ -103,7 +104,7 @@ impl Outbox {
         }
     }
 
-    /// Puts more of an endless stream into the place of what was sent.
+    /// Replaces the sent bytes by more of an endless stream.
     fn refill(&mut self) {
         let Some(Stop::Endless(piece)) = self.stopped() else { return };
         if piece.is_empty() {

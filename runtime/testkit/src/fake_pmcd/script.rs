@@ -1,29 +1,29 @@
-//! What the values of a fake pmcd's metrics are: functions of the time, the
-//! number of the fetch, the instance and the host.
+//! Scripts of a fake pmcd's values: functions of the time, the number of the
+//! fetch, the instance and the host.
 //!
-//! Nothing here keeps state, so that one script can serve any number of hosts,
-//! and the same moment always gives the same values.
+//! A script keeps no state. One script serves any number of hosts, and the same
+//! moment always gives the same values.
 
 use std::fmt;
 use std::sync::Arc;
 
 use pmderive_core::model::{InstId, PmStatus, Pmid, Timestamp, Value, ValueType};
 
-/// How the values of a metric come about. What is computed takes the metric's
-/// type; whole numbers wrap as counters of that width do.
+/// The origin of a metric's values. Computed values have the metric's type;
+/// whole numbers wrap like counters of that width.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Script {
-    /// Always this one, whatever type the metric says it has.
+    /// Always this value, whatever type the metric has.
     Constant(Value),
-    /// One after another with each fetch of the host, over and over. None at
-    /// all is no value.
+    /// One value after another with each fetch of the host, in a cycle. An
+    /// empty list gives no value.
     Cycle(Arc<[Value]>),
     /// Grows with the time since the host or the agent was started.
     Counter {
-        /// Where it begins.
+        /// The first value.
         start: u64,
-        /// By how much it grows in a second.
+        /// The growth per second.
         per_second: f64,
     },
     /// Swings with the time since the host was started.
@@ -51,31 +51,31 @@ pub enum Script {
         /// Greatest deviation of the factor from 1.
         spread: f64,
     },
-    /// How many fetches the host has answered, this one included.
+    /// The number of fetches that the host has answered, this one included.
     Fetches,
     /// Name of the host.
     HostName,
-    /// No value, and the reason.
+    /// No value, and a status.
     Fails(PmStatus),
-    /// No value, without a reason.
+    /// No value, without a status.
     Silent,
-    /// Whatever a function says; `None` for no value of that instance.
+    /// A value from a function; `None` for no value of that instance.
     Function(Compute),
 }
 
 /// A function that computes values.
 pub type Compute = Arc<dyn Fn(&Moment<'_>) -> Option<Value> + Send + Sync>;
 
-/// What a value may depend on.
+/// The facts that a value may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'h> {
-    /// When the values are taken.
+    /// The time of the values.
     pub time: Timestamp,
     /// Seconds since the host, or the metric's agent if that was later, was started.
     pub age: f64,
     /// Number of this fetch on the host, from 1.
     pub fetch: u64,
-    /// Tells hosts apart that have one world.
+    /// Distinguishes hosts that share a world.
     pub seed: u64,
     /// Name of the host.
     pub host: &'h str,
@@ -91,7 +91,7 @@ impl Script {
         Script::Constant(value.into())
     }
 
-    /// One after another with each fetch.
+    /// One value after another with each fetch.
     pub fn cycle<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> Script {
         Script::Cycle(values.into_iter().map(Into::into).collect())
     }
@@ -101,7 +101,7 @@ impl Script {
         Script::Counter { start: 0, per_second }
     }
 
-    /// Whatever a function says.
+    /// Values from a function.
     pub fn function(
         compute: impl Fn(&Moment<'_>) -> Option<Value> + Send + Sync + 'static,
     ) -> Script {
@@ -114,7 +114,7 @@ impl Script {
         Script::Varied { of: Box::new(self), spread }
     }
 
-    /// The value of a metric of a type at a moment; `Ok(None)` without one.
+    /// The value of a metric of a type at a moment. `Ok(None)` without one.
     pub(super) fn value(
         &self,
         value_type: ValueType,
@@ -203,7 +203,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// A number before it takes a type.
+/// A number before its conversion to a type.
 struct Number {
     /// Modulo 2^64; negative numbers in two's complement.
     whole: u64,

@@ -1,8 +1,8 @@
 //! Sockets for fake pmcds: one thread, any number of listeners and connections.
 //!
-//! A connection is a task that moves bytes between its socket and its
-//! [`Session`], and nothing else. As pmcd does, it reads no further request
-//! while the client does not take the replies.
+//! A connection is a task that only moves bytes between its socket and its
+//! [`Session`]. As pmcd does, it reads no further request until the client
+//! reads the replies.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -23,15 +23,15 @@ use tokio::sync::oneshot;
 use super::host::FakeHost;
 use super::session::{Flow, Session};
 
-/// Room for what one read gives, at first and for a client that says a lot.
+/// Room for the bytes of one read, at first and for a client that sends a lot.
 const LEAST_READ_BYTES: usize = 512;
 const MOST_READ_BYTES: usize = 64 << 10;
 
-/// Connections that may wait to be taken by a listener of many hosts: thousands
-/// of clients may come at once, as they do not to one pmcd.
+/// Connections that may wait at a listener of many hosts. Thousands of clients
+/// may connect at once, unlike to one pmcd.
 const MANY_WAITING: u32 = 4096;
 
-/// How long a listener waits when the system has no file for a connection.
+/// Pause of a listener when the system has no file for a connection.
 const SHORTAGE: Duration = Duration::from_millis(100);
 
 /// A thread that plays pmcd on sockets until it is dropped.
@@ -48,7 +48,7 @@ impl FakePmcd {
     /// Serves a host on a free port of the loopback interface.
     ///
     /// # Panics
-    /// The system gives no thread or no port.
+    /// If the system has no thread or no port.
     pub fn start(host: FakeHost) -> FakePmcd {
         let started = FakePmcd::try_start(host);
         started.expect("a thread and a port of the loopback interface")
@@ -57,7 +57,7 @@ impl FakePmcd {
     /// Serves a host on a free port of the loopback interface.
     ///
     /// # Errors
-    /// The system gives no thread or no port.
+    /// The system has no thread or no port.
     pub fn try_start(host: FakeHost) -> io::Result<FakePmcd> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -89,7 +89,7 @@ impl FakePmcd {
         self.address.port()
     }
 
-    /// How a client reaches it.
+    /// The address for clients.
     pub fn spec(&self) -> HostSpec {
         let spec = format!("pcp://{}", self.address);
         spec.parse().expect("an address with its port is a specification")
@@ -117,12 +117,11 @@ impl FakePmcd {
     }
 
     /// Serves many hosts on one port of the loopback device; 0 is a free one.
-    /// The address of 127.0.0.0/8 that a client connects to tells which host it
-    /// means; at an address without a host the connection is closed. Returns
-    /// the port.
+    /// The client's address in 127.0.0.0/8 selects the host; at an address
+    /// without a host the connection is closed. Returns the port.
     ///
     /// # Errors
-    /// The port cannot be had.
+    /// The port is not available.
     pub fn listen_for_many(
         &self,
         port: u16,
@@ -203,17 +202,18 @@ async fn serve_tcp(mut stream: TcpStream, session: Session) {
     }
 }
 
-/// Moves bytes until the connection is to be closed, and says how.
+/// Moves bytes until the connection must be closed, and returns the way to
+/// close it.
 async fn serve<S>(stream: &mut S, mut session: Session) -> io::Result<Flow>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let host = Arc::clone(session.host());
-    // There may be thousands of connections, of which most say little.
+    // There may be thousands of connections, and most of them send little.
     let mut bytes = Vec::with_capacity(LEAST_READ_BYTES);
     loop {
         let mut changed = pin!(host.changed());
-        // From here on no change goes unnoticed.
+        // From here on, every change is noticed.
         changed.as_mut().enable();
         let flow = session.flow();
         match flow {
@@ -256,7 +256,7 @@ where
     }
 }
 
-/// What the first future gives, unless the second is done before.
+/// The result of the first future, unless the second is ready earlier.
 pub(crate) async fn first<T>(
     work: impl Future<Output = T>,
     interruption: impl Future,

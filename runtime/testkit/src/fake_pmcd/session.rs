@@ -1,9 +1,9 @@
 //! The server's end of one connection: bytes in, bytes out.
 //!
-//! A [`Session`] frames requests, keeps to the handshake and decides with its
-//! host's rules what becomes of each reply; the replies themselves are made in
-//! `answers` and `fetch`. No socket is touched and no time passes here, so that
-//! a client's state machine can be coupled with it in memory.
+//! A [`Session`] frames requests, follows the handshake, and applies its host's
+//! rules to each reply. `answers` and `fetch` make the replies. A session
+//! touches no socket and no clock, so tests can couple it with a client's state
+//! machine in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const MAX_ATTRIBUTE: usize = 4095;
 #[derive(Debug)]
 pub struct Session {
     host: Arc<FakeHost>,
-    /// Of this connection on the host.
+    /// Number of this connection on the host.
     number: u64,
     phase: Phase,
     inbox: Vec<u8>,
@@ -44,13 +44,13 @@ pub struct Session {
     resumptions: u64,
 }
 
-/// What pmcd knows of a client.
+/// pmcd's state of a client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub container: Option<Box<str>>,
-    /// By number of the context.
+    /// Profiles by number of the context.
     pub profiles: Vec<(i32, Admitted)>,
-    /// How many of the host's notices it has got.
+    /// Number of the host's notices that it has got.
     pub notices: usize,
 }
 
@@ -65,22 +65,22 @@ enum Phase {
     Ready,
     /// The next PDU ends the connection.
     Doomed,
-    /// Nothing that the client says matters any more.
+    /// The client's further bytes do not matter.
     Over,
 }
 
-/// What whoever moves the bytes has to do next.
+/// The next action of the code that moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Send what is outgoing, wait for the client.
     Open,
-    /// Wait until [`Session::resume`] is due; nothing can be sent meanwhile.
+    /// Wait until [`Session::resume`] is due; send nothing meanwhile.
     Stalled,
     /// The same, but call [`Session::resume`] after this time.
     Waiting(Duration),
     /// Close the stream.
     Closed,
-    /// Close the connection so that the client sees it as reset.
+    /// Close the connection by a reset.
     Reset,
 }
 
@@ -119,9 +119,9 @@ impl Session {
         });
     }
 
-    /// Takes bytes from the client.
+    /// Accepts bytes from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
-        // What comes after a restart is too late.
+        // Bytes after a restart are too late.
         if self.flow() != Flow::Reset && self.phase != Phase::Over {
             self.inbox.extend_from_slice(bytes);
             self.work();
@@ -139,8 +139,8 @@ impl Session {
         self.work();
     }
 
-    /// What is to be done next; to be asked again after each call of another
-    /// method and whenever the host may have changed.
+    /// The next action. Ask again after each call of another method, and
+    /// whenever the host may have changed.
     pub fn flow(&mut self) -> Flow {
         let (drops, resumptions, is_stopped) = {
             let state = self.host.lock();
@@ -170,13 +170,13 @@ impl Session {
         }
     }
 
-    /// Goes on after a stall.
+    /// Resumes after a stall.
     pub fn resume(&mut self) {
         self.outbox.resume();
         self.work();
     }
 
-    /// How many of its host's notices the client has got.
+    /// Number of its host's notices that the client has got.
     pub(super) fn seen_notices(&self) -> usize {
         self.client.notices
     }
@@ -191,8 +191,8 @@ impl Session {
         &self.host
     }
 
-    /// Bytes of requests that are not answered yet: the rest is not there, or
-    /// the client has first to take replies.
+    /// Bytes of unanswered requests. Either the rest is missing, or the client
+    /// must first read replies.
     pub fn unread(&self) -> usize {
         self.inbox.len()
     }
@@ -319,7 +319,7 @@ impl Session {
         self.utter(reply, fault, |status, out| ErrorPdu { status: status.0 }.encode(out));
     }
 
-    /// Says something, as it is or as the fault makes it; `refuse` writes a
+    /// Sends a message, unchanged or as the fault changes it. `refuse` writes a
     /// refusal in its place.
     fn utter(
         &mut self,
@@ -374,7 +374,7 @@ impl Session {
         }
     }
 
-    /// Says something with a stop in the middle.
+    /// Sends a message with a stop in the middle.
     fn interrupted(&mut self, pdu: &[u8], after: usize, stop: Stop) {
         let (before, rest) = pdu.split_at(after.min(pdu.len()));
         self.outbox.push(before);

@@ -1,9 +1,8 @@
-//! What a fake pmcd has to tell: metrics with their scripts, instance domains,
+//! The contents of a fake pmcd: metrics with their scripts, instance domains,
 //! texts and labels.
 //!
-//! A [`World`] is made once and shared, unchanged, by any number of hosts. It
-//! knows neither time nor connections; what differs from host to host is in
-//! [`super::FakeHost`].
+//! Any number of hosts share a [`World`], which does not change.
+//! [`super::FakeHost`] has what differs from host to host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -30,13 +29,13 @@ pub const PMCD_AGENT: u32 = 2;
 pub struct World {
     metadata: MemoryMetadata,
     metrics: HashMap<Pmid, Served>,
-    /// Domains whose instances a function says.
+    /// Domains whose instances come from a function.
     populations: HashMap<InDom, Population>,
     /// Next cluster and item, and next serial, of each agent.
     agents: BTreeMap<u32, Numbers>,
 }
 
-/// A function that says which instances a domain has, by the seed of the host
+/// A function that gives the instances of a domain, from the seed of the host
 /// and the time.
 pub type Populate = Arc<dyn Fn(u64, Timestamp) -> Arc<InstanceDomain> + Send + Sync>;
 
@@ -49,7 +48,7 @@ impl fmt::Debug for Population {
     }
 }
 
-/// What a fetch needs of a metric.
+/// The parts of a metric that a fetch needs.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     pub desc: MetricDesc,
@@ -57,15 +56,16 @@ pub(super) struct Served {
     pub writable: bool,
 }
 
-/// The numbers that an agent gives next to what it is not told the number of.
+/// The next numbers of an agent, for metrics and domains without a number of
+/// their own.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     metric: u32,
     domain: u32,
 }
 
-/// A metric to be added to a [`World`]. What is not said follows from the
-/// script: the type from its values, the semantics from its kind.
+/// A metric to add to a [`World`]. By default, the script gives the type from
+/// its values and the semantics from its kind.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Metric {
@@ -96,41 +96,42 @@ impl Metric {
         }
     }
 
-    /// With a value for each instance of a domain. Its agent is that of the
-    /// domain.
+    /// The same metric with a value for each instance of a domain. Its agent is
+    /// that of the domain.
     pub fn per(mut self, indom: InDom) -> Metric {
         self.indom = Some(indom);
         self.agent = indom.domain();
         self
     }
 
-    /// Of another type than the script's values have by themselves.
+    /// The same metric with another type than that of the script's values.
     pub fn of_type(mut self, value_type: ValueType) -> Metric {
         self.value_type = Some(value_type);
         self
     }
 
-    /// With these units.
+    /// The same metric with these units.
     pub fn in_units(mut self, units: Units) -> Metric {
         self.units = units;
         self
     }
 
-    /// With other semantics than the script suggests: counters and numbers of
-    /// fetches count, constants are discrete, all else is instantaneous.
+    /// The same metric with other semantics than the script suggests. Counters
+    /// and numbers of fetches are counters, constants are discrete, and all
+    /// else is instantaneous.
     pub fn meaning(mut self, semantics: Semantics) -> Metric {
         self.semantics = Some(semantics);
         self
     }
 
-    /// With this identifier instead of the agent's next one.
+    /// The same metric with this identifier instead of the agent's next one.
     pub fn numbered(mut self, pmid: Pmid) -> Metric {
         self.pmid = Some(pmid);
         self.agent = pmid.domain();
         self
     }
 
-    /// Of another agent.
+    /// The same metric of another agent.
     pub fn of_agent(mut self, domain: u32) -> Metric {
         self.agent = domain;
         self
@@ -177,8 +178,8 @@ impl World {
         world
     }
 
-    /// Adds a metric, or gives one of this name another descriptor and script,
-    /// and its old number unless told one.
+    /// Adds a metric, or gives an existing one another descriptor and script.
+    /// The number stays, unless `metric` has one.
     pub fn add(&mut self, metric: Metric) -> Pmid {
         let known = self.metadata.pmid_of(&metric.name).ok();
         let pmid = metric.pmid.or(known).unwrap_or_else(|| self.next_pmid(metric.agent));
@@ -218,13 +219,13 @@ impl World {
         }
     }
 
-    /// Gives a metric a further name, or a number without a metric its only one.
+    /// Adds a name of a metric. A number without a metric gets its only name.
     pub fn add_name(&mut self, name: impl Into<Box<str>>, pmid: Pmid) {
         self.agents.entry(pmid.domain()).or_default();
         self.metadata.add_name(name, pmid);
     }
 
-    /// Takes a name away, and with its last name the metric. True if there was
+    /// Removes a name, and with its last name the metric. True if there was
     /// such a name.
     pub fn remove(&mut self, name: &str) -> bool {
         let pmid = self.metadata.pmid_of(name);
@@ -252,15 +253,15 @@ impl World {
         indom
     }
 
-    /// Says which instances a domain has.
+    /// Sets the instances of a domain.
     pub fn set_instances(&mut self, indom: InDom, instances: &[(InstId, &str)]) {
         self.agents.entry(indom.domain()).or_default();
         let instances = instances.iter().map(|(id, name)| (*id, Box::from(*name))).collect();
         self.metadata.set_instances(indom, instances);
     }
 
-    /// Lets a function say which instances a domain has, for each host and each
-    /// moment. Nothing else changes them from then on.
+    /// Sets a function that gives the instances of a domain, for each host and
+    /// each moment. Nothing else changes them from then on.
     pub fn populate(
         &mut self,
         indom: InDom,
@@ -270,8 +271,8 @@ impl World {
         self.populations.insert(indom, Population(Arc::new(populate)));
     }
 
-    /// Adds an instance to a domain, which is made if need be, or gives the
-    /// instance another name.
+    /// Adds an instance to a domain, which is made if necessary, or renames the
+    /// instance.
     pub fn add_instance(&mut self, indom: InDom, instance: InstId, name: &str) {
         self.edit_instances(indom, |instances| {
             instances.retain(|(id, _)| *id != instance);
@@ -279,7 +280,7 @@ impl World {
         });
     }
 
-    /// Takes an instance out of a domain.
+    /// Removes an instance from a domain.
     pub fn remove_instance(&mut self, indom: InDom, instance: InstId) {
         self.edit_instances(indom, |instances| instances.retain(|(id, _)| *id != instance));
     }
@@ -292,13 +293,13 @@ impl World {
         self.metadata.set_instances(indom, instances);
     }
 
-    /// Gives a metric or an instance domain a help text.
+    /// Sets the help text of a metric or an instance domain.
     pub fn set_text(&mut self, of: TextSubject, kind: TextKind, text: impl Into<Box<str>>) {
         self.metadata.set_text(of, kind, text);
     }
 
-    /// Gives a level other than [`LabelLevel::Instances`] the labels of a JSON
-    /// object, in place of those that it has.
+    /// Replaces the labels of a level other than [`LabelLevel::Instances`] by
+    /// those of a JSON object.
     ///
     /// # Errors
     /// The text is not such an object.
@@ -307,7 +308,7 @@ impl World {
         Ok(())
     }
 
-    /// Gives instances of a domain labels, in place of those that they have.
+    /// Replaces the labels of instances of a domain.
     ///
     /// # Errors
     /// A text is not a JSON object.
@@ -334,8 +335,8 @@ impl World {
         self.metrics.get_mut(&pmid).map(|served| &mut served.script)
     }
 
-    /// Says whether clients may store values in a metric; false without such
-    /// a metric.
+    /// Sets whether clients may store values in a metric. False without such a
+    /// metric.
     pub fn set_writable(&mut self, pmid: Pmid, writable: bool) -> bool {
         let served = self.metrics.get_mut(&pmid);
         served.map(|served| served.writable = writable).is_some()
@@ -346,7 +347,7 @@ impl World {
         &self.metadata
     }
 
-    /// What a fetch needs of a metric.
+    /// The parts of a metric that a fetch needs.
     pub(super) fn served(&self, pmid: Pmid) -> Option<&Served> {
         self.metrics.get(&pmid)
     }
@@ -369,12 +370,12 @@ impl World {
         self.agents.contains_key(&domain)
     }
 
-    /// Labels of a level, perhaps none.
+    /// Labels of a level, possibly none.
     pub(super) fn labels(&self, level: LabelLevel) -> &[LabelSet] {
         self.metadata.labels(level).unwrap_or_default()
     }
 
-    /// Takes over what another source has at and below some nodes of its name
+    /// Copies another source's contents at and below some nodes of its name
     /// space: descriptors, instances, texts and labels. `script` gives each
     /// metric its values.
     ///
@@ -450,7 +451,7 @@ impl World {
             let texts = source.text_of_each(subjects, kind)?;
             for (of, text) in subjects.iter().zip(texts) {
                 let Ok(text) = text else { continue };
-                // Sources give the one line for the help where that is empty.
+                // If the help is empty, sources give the one line instead.
                 if self.metadata.text(*of, kind) != Ok(&*text) {
                     self.set_text(*of, kind, text);
                 }

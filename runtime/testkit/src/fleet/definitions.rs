@@ -32,7 +32,7 @@ pub fn definition(plan: &Plan, index: u32, constant: u32) -> String {
     format!("fleet.derived.m{index} = {expression}")
 }
 
-/// With a value for each instance. The constant makes it distinct.
+/// A definition with a value for each instance. The constant makes it distinct.
 fn of_domain(plan: &Plan, index: u32, constant: u32) -> String {
     let d = format!("fleet.d{}", index / 5 % plan.domains.max(1));
     match index / 5 % 8 {
@@ -47,7 +47,7 @@ fn of_domain(plan: &Plan, index: u32, constant: u32) -> String {
     }
 }
 
-/// With one value.
+/// A definition with one value.
 fn single(plan: &Plan, index: u32, constant: u32) -> String {
     let d = format!("fleet.d{}", index % plan.domains.max(1));
     let pick = |kind, number: u32| number % plan.singles_of(kind).max(1);

@@ -1,6 +1,6 @@
-//! The law that the values of a fleet obey: each is a function of the plan's
-//! seed, the host, the metric, the instance and the time, and of nothing else.
-//! Who knows the stamp of a fetch knows its values, to the last digit.
+//! The law of a fleet's values. Each value depends only on the plan's seed, the
+//! host, the metric, the instance and the time. The stamp of a fetch therefore
+//! gives its values, to the last digit.
 //!
 //! Names are `fleet.c0` (a counter) and `fleet.g0` (a gauge), and in a domain
 //! `fleet.d0.c0`, `fleet.d0.g0` and `fleet.d0.b0` (a counter of bytes). `fleet.u0` is a

@@ -1,5 +1,5 @@
-//! Fleets of invented hosts, ten thousand and more in one thread, whose every
-//! value is known beforehand.
+//! Fleets of invented hosts, ten thousand and more in one thread. Every value
+//! is known in advance.
 //!
 //! ```text
 //!   Plan       what the fleet is like: by a seed, which hosts, instances, illnesses

@@ -1,6 +1,6 @@
-//! What an invented fleet is like: how many hosts, how they differ, where each
-//! is found, and which of them are ill. All of it follows from a seed; nothing
-//! here knows of metrics.
+//! The plan of an invented fleet: the number of hosts, how they differ, the
+//! address of each, and which of them are ill. All of it follows from a seed.
+//! `law` has the metrics.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ use crate::mix::mix;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What all draws depend on.
+    /// The seed of all draws.
     pub seed: u64,
     /// Number of hosts, at most [`Plan::MOST_HOSTS`].
     pub hosts: u32,
@@ -42,15 +42,15 @@ pub struct Plan {
     /// The number of instances of a domain is drawn from here, for each host
     /// and domain by itself.
     pub instances: RangeInclusive<u32>,
-    /// How many hosts are ill.
+    /// The shares of ill hosts.
     pub shares: Shares,
-    /// For how many seconds the passing instance of a host that churns stays.
+    /// Seconds for which the passing instance of a churning host stays.
     pub churn_seconds: u32,
     /// After so many passing instances the first one comes back.
     pub passing: u32,
 }
 
-/// Which shares of the hosts are ill, from 0 to 1.
+/// The shares of ill hosts of each kind, from 0 to 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     /// See [`Fate::Churns`].
@@ -71,7 +71,7 @@ impl Shares {
         Shares { churning: 0.0, dripping: 0.0, silent: 0.0, refusing: 0.0, vanished: 0.0 };
 }
 
-/// How a host is.
+/// The condition of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It answers at once.
@@ -81,11 +81,11 @@ pub enum Fate {
     Churns,
     /// It answers fetches with a byte in a second.
     Drips,
-    /// It takes connections and says nothing.
+    /// It accepts connections and sends nothing.
     IsSilent,
     /// It refuses connections.
     Refuses,
-    /// Nobody answers an attempt to connect.
+    /// An attempt to connect gets no answer.
     HasVanished,
 }
 
@@ -114,7 +114,7 @@ impl Default for Plan {
     }
 }
 
-/// What a number is drawn for.
+/// The subject of a drawn number.
 #[derive(Clone, Copy)]
 pub(super) enum Draw {
     Fate,
@@ -123,7 +123,7 @@ pub(super) enum Draw {
 }
 
 impl Plan {
-    /// As many as have addresses from 127.1.0.0 on.
+    /// Number of addresses from 127.1.0.0 on.
     pub const MOST_HOSTS: u32 = 255 << 16;
 
     /// The class of a host.
@@ -131,13 +131,13 @@ impl Plan {
         host % self.classes.max(1)
     }
 
-    /// The name of a host: what pmcd says, and its label `host`.
+    /// The name of a host: that which pmcd reports, and its label `host`.
     pub fn name(&self, host: u32) -> String {
         format!("host{host:05}")
     }
 
     /// The labels that a targets file gives a host: 40 hosts are in a rack, and
-    /// racks take turns at 4 data centres.
+    /// racks alternate between 4 data centres.
     pub fn labels(&self, host: u32) -> [(&'static str, String); 3] {
         let rack = host / 40;
         let name = self.name(host);
@@ -158,7 +158,7 @@ impl Plan {
         (host < self.hosts).then_some(host)
     }
 
-    /// How a host is.
+    /// The condition of a host.
     pub fn fate(&self, host: u32) -> Fate {
         let shares = self.shares;
         let fates = [
@@ -179,7 +179,7 @@ impl Plan {
         Fate::IsWell
     }
 
-    /// Number of instances of a domain on a host, of those that stay.
+    /// Number of permanent instances of a domain on a host.
     pub fn instance_count(&self, host: u32, domain: u32) -> u32 {
         let (least, most) = (*self.instances.start(), *self.instances.end());
         let drawn = self.draw(Draw::Instances, &[host.into(), domain.into()]);

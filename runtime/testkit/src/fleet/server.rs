@@ -1,5 +1,5 @@
 //! A fleet behind sockets: one listener for all hosts that are alive, in one
-//! thread. The address of 127.0.0.0/8 tells which host is meant.
+//! thread. The address in 127.0.0.0/8 selects the host.
 
 use std::fmt::Write as _;
 use std::io;
@@ -48,10 +48,10 @@ pub struct FakeFleet {
 
 impl FakeFleet {
     /// Serves the hosts of a plan on a port of the loopback device; 0 is a free
-    /// one. A connection takes one file.
+    /// one. A connection needs one file.
     ///
     /// # Errors
-    /// The system gives no thread or no port, or the plan has more hosts than
+    /// The system has no thread or no port, or the plan has more hosts than
     /// there are addresses.
     pub fn start(plan: Plan, port: u16) -> io::Result<FakeFleet> {
         if plan.hosts > Plan::MOST_HOSTS {
@@ -70,20 +70,20 @@ impl FakeFleet {
         Ok(FakeFleet { plan, hosts, port, refusing, vanished, _pmcd: pmcd })
     }
 
-    /// What it is like.
+    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// A host, to let something happen to it.
+    /// A host, to change it.
     ///
     /// # Panics
-    /// There is no such host.
+    /// If there is no such host.
     pub fn host(&self, number: u32) -> &Arc<FakeHost> {
         &self.hosts[number as usize]
     }
 
-    /// Where a host is.
+    /// The address of a host.
     pub fn address(&self, host: u32) -> SocketAddrV4 {
         let port = match self.plan.fate(host) {
             Fate::Refuses => self.refusing.port,
@@ -120,14 +120,14 @@ struct Closed {
 }
 
 impl Closed {
-    /// Connections are refused: the port is taken, and nobody listens.
+    /// Connections are refused: the port is taken, and no process listens.
     fn refusing() -> io::Result<Closed> {
         let socket = loopback_socket(0)?;
         Ok(Closed { port: socket.local_addr()?.port(), socket, _queued: None })
     }
 
-    /// Attempts to connect are not answered: the queue has one place, which a
-    /// connection of our own takes for ever.
+    /// Attempts to connect get no answer: the queue has one place, which a
+    /// connection of our own fills for ever.
     fn vanished() -> io::Result<Closed> {
         let closed = Closed::refusing()?;
         rustix::net::listen(&closed.socket, 0)?;

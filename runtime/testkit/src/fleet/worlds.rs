@@ -1,6 +1,6 @@
-//! What the fake pmcds of a fleet serve: a [`World`] for each class, whose
-//! scripts are the law of the plan. Hosts of a class share it, and have the
-//! number of the host for their seed.
+//! The worlds of a fleet's fake pmcds: a [`World`] for each class, whose
+//! scripts are the law of the plan. Hosts of a class share it. A host's number
+//! is its seed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::law::lasting;
 use super::plan::{Fate, Plan};
 use crate::fake_pmcd::{Clock, FakeHost, Fault, Metric, Rule, Script, World};
 
-/// How long a host that drips takes for a byte.
+/// Time per byte of a dripping host.
 const DRIP: Duration = Duration::from_secs(1);
 
-/// What hosts of each class have.
+/// The world of each class of hosts.
 pub(crate) fn worlds(plan: &Arc<Plan>) -> Vec<Arc<World>> {
     (0..plan.classes.max(1)).map(|class| Arc::new(world(plan, class))).collect()
 }
@@ -46,7 +46,7 @@ pub(crate) fn hosts(
     (0..plan.hosts).map(host).collect()
 }
 
-/// What hosts of a class have, beside what every pmcd has.
+/// The world of a class, with every pmcd's own metrics.
 fn world(plan: &Arc<Plan>, class: u32) -> World {
     let mut world = World::new();
     for metric in plan.metrics(class) {

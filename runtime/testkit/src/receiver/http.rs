@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a receiver of POST requests needs.
+//! The part of HTTP/1.1 that a receiver of POST requests needs.
 
 use std::io;
 
@@ -13,9 +13,9 @@ pub(super) const MOST_BODY: usize = 64 << 20;
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// As in `POST`.
+    /// The method, such as `POST`.
     pub method: String,
-    /// As in `/api/v1/write`.
+    /// The path, such as `/api/v1/write`.
     pub path: String,
     /// Names in small letters, and values.
     pub headers: Vec<(String, String)>,
@@ -31,11 +31,11 @@ impl Request {
     }
 }
 
-/// Takes the next request from the front of what was read; `None` if more has to
-/// be read first.
+/// Removes the next request from the front of the read bytes. `None` if more
+/// must be read first.
 ///
 /// # Errors
-/// What is no request.
+/// The bytes are not a request.
 pub(super) fn take_request(read: &mut Vec<u8>) -> Result<Option<Request>, String> {
     let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") else {
         return if read.len() > MOST_HEAD { Err("a head without an end".into()) } else { Ok(None) };
@@ -70,7 +70,7 @@ pub(super) fn take_request(read: &mut Vec<u8>) -> Result<Option<Request>, String
     Ok(Some(request))
 }
 
-/// A body in chunks, and how many bytes it takes; `None` if it is not all there.
+/// A body in chunks, and its number of bytes. `None` if it is incomplete.
 fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let mut body = Vec::new();
     let mut used = 0;
@@ -98,7 +98,8 @@ fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
 /// Reads the next request; `None` at the end of the stream.
 ///
 /// # Errors
-/// The stream breaks, or what comes is no request ([`io::ErrorKind::InvalidData`]).
+/// The stream breaks, or its bytes are not a request
+/// ([`io::ErrorKind::InvalidData`]).
 pub(super) async fn read_request(
     stream: &mut (impl AsyncRead + Unpin),
     read: &mut Vec<u8>,
@@ -115,7 +116,7 @@ pub(super) async fn read_request(
     }
 }
 
-/// A response without a body but for a text.
+/// A response without a body, or with a text.
 pub(super) fn response(status: u16, retry_after: Option<&str>, text: &str) -> Vec<u8> {
     let retry = retry_after.map_or(String::new(), |when| format!("Retry-After: {when}\r\n"));
     // No content has no length, either.

@@ -1,9 +1,9 @@
-//! A receiver of remote write requests that remembers what it was given and
-//! answers by a script, well or ill: the peer of tests of sinks.
+//! A receiver of remote write requests, the peer of tests of sinks. It remembers
+//! all requests, and answers well or badly as a script says.
 //!
-//! Compression, encoding and HTTP are read by code of its own. It is as strict as
-//! the standard allows: labels are sorted, samples of a series come in order of
-//! time, headers are there.
+//! Its own code reads compression, encoding and HTTP. It is as strict as the
+//! standard allows: labels are sorted, samples of a series come in order of time,
+//! headers are present.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -39,8 +39,8 @@ pub use server::{Listening, Receiver};
 pub use snappy::decompress;
 pub use store::{Reply, Seen};
 
-/// Bytes that nobody checked are a request, and its body. Nothing may panic or
-/// take memory that is not in proportion.
+/// Reads unchecked bytes as a request and its body. Nothing may panic or
+/// allocate memory out of proportion.
 #[doc(hidden)]
 pub fn fuzz_receiver(data: &[u8]) {
     let _ = http::take_request(&mut data.to_vec());

@@ -1,12 +1,12 @@
 //! The body of a remote write request, version 1.0: a protocol buffer, read by
-//! hand. Nothing here is shared with what writes it.
+//! hand. This reader shares no code with the writer.
 
-/// What one request brings.
+/// The contents of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteRequest {
     /// Time series with their samples.
     pub series: Vec<Series>,
-    /// What metrics are, which says nothing about series.
+    /// Descriptions of metrics, independent of the series.
     pub metadata: Vec<Metadata>,
 }
 
@@ -45,7 +45,7 @@ impl Sample {
     }
 }
 
-/// What a metric is.
+/// The description of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// 1 is a counter, 2 a gauge; the others as in the definition of the format.
@@ -66,7 +66,7 @@ enum Field<'b> {
     Fixed32,
 }
 
-/// Takes the next field, with its number, from a message.
+/// Removes the next field, with its number, from a message.
 fn field<'b>(message: &mut &'b [u8]) -> Result<Option<(u64, Field<'b>)>, String> {
     if message.is_empty() {
         return Ok(None);
@@ -192,7 +192,7 @@ pub(crate) fn samples_of(
     while let Some(field) = field(&mut message)? {
         let (1, Field::Bytes(series)) = field else { continue };
         let (mut rest, mut labels) = (series, &series[..0]);
-        // Short labels, which most are, are passed over at once.
+        // Most labels are short, and are skipped at once.
         while let [0x0a, length @ ..0x80, after @ ..] = rest {
             rest = after.get(usize::from(*length)..).ok_or("a field has no end")?;
             labels = &series[..series.len() - rest.len()];
@@ -237,7 +237,8 @@ fn decode_metadata(mut message: &[u8]) -> Result<Metadata, String> {
     Ok(metadata)
 }
 
-/// What the standard asks of a series beyond its form, if something is missing.
+/// The standard's demands on a series beyond its form: the first that is not
+/// met.
 pub(super) fn fault_of(series: &Series) -> Option<String> {
     let labels = &series.labels;
     let fault = if !labels.iter().any(|(name, value)| name == "__name__" && !value.is_empty()) {
@@ -271,7 +272,7 @@ fn is_label(name: &str, value: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// By hand, from the definition of the format.
+    /// Written by hand, from the definition of the format.
     #[test]
     fn a_request_by_hand() {
         let label = |name: &str, value: &str| {
@@ -280,7 +281,7 @@ mod tests {
             [&[0x0a, message.len() as u8][..], &message].concat()
         };
         let sample = [&[0x12, 13, 0x09][..], &1.5f64.to_le_bytes(), &[0x10, 0xac, 0x02, 0x38]];
-        // A field that nobody knows ends the sample.
+        // The sample ends with an unknown field.
         let sample = [&sample.concat()[..], &[1]].concat();
         let sample = [&[0x12, sample.len() as u8 - 2][..], &sample[2..]].concat();
         let series = [label("__name__", "up"), label("job", "x"), sample].concat();

@@ -1,4 +1,5 @@
-//! A receiver at work: on a socket, on any stream of a tokio runtime, or called.
+//! A receiver's server: on a socket, on any stream of a tokio runtime, or called
+//! directly.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -23,26 +24,26 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// One that judges each request by its merit.
+    /// A receiver that judges each request by its merit.
     pub fn new() -> Receiver {
         Receiver::default()
     }
 
-    /// One on a free port of the loopback interface, in a thread of its own.
+    /// A receiver on a free port of the loopback interface, in a thread of its
+    /// own.
     ///
     /// # Errors
-    /// The system gives no thread or no port.
+    /// The system has no thread or no port.
     pub fn listen() -> io::Result<Listening> {
         Listening::start(Receiver::new())
     }
 
-    /// What becomes of the next requests, one after another, when what was given
-    /// before is used up.
+    /// Adds replies to the next requests, in turn, after those of earlier calls.
     pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         self.store().add_script(replies);
     }
 
-    /// What becomes of all requests from now on.
+    /// Sets the reply to all requests from now on.
     pub fn always(&self, reply: Reply) {
         self.store().reply_otherwise(reply);
     }
@@ -52,20 +53,20 @@ impl Receiver {
         self.store().seen.clone()
     }
 
-    /// All samples that were taken, by the labels of their series.
+    /// All accepted samples, by the labels of their series.
     pub fn stored(&self) -> HashMap<Vec<(String, String)>, Vec<Sample>> {
         self.store().stored.clone()
     }
 
-    /// What was wrong with requests that were taken by their merit. A sample that
-    /// comes again, as after a response that was lost, is none.
+    /// The faults of requests that were accepted by their merit. A sample that
+    /// comes again, as after a lost response, is not a fault.
     pub fn complaints(&self) -> Vec<String> {
         self.store().complaints.clone()
     }
 
-    /// Takes a request without HTTP: the status, if there is one, and when to
-    /// come again. Nothing waits: what is late is answered at once, and what is
-    /// garbage or never comes has no status.
+    /// Handles a request without HTTP: returns the status, if there is one, and
+    /// the time to come again. Nothing waits: late replies come at once, and
+    /// garbage or missing replies have no status.
     pub fn answer(&self, request: Request) -> Option<(u16, Option<Box<str>>)> {
         let (reply, (status, _)) = self.store().take(request);
         match reply {
@@ -78,7 +79,7 @@ impl Receiver {
     /// Answers the requests of a connection until its end.
     ///
     /// # Errors
-    /// The stream breaks, or a request is none.
+    /// The stream breaks, or its bytes are not a request.
     pub async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
         let mut read = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut read).await? {
@@ -103,7 +104,7 @@ impl Receiver {
                     return stream.shutdown().await;
                 }
                 Reply::Never => {
-                    // What else it says is of no interest.
+                    // Further bytes are ignored.
                     while stream.read_buf(&mut read).await? > 0 {
                         read.clear();
                     }
@@ -146,12 +147,12 @@ impl Listening {
         Ok(Listening { receiver, address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where remote write requests go.
+    /// The URL for remote write requests.
     pub fn url(&self) -> String {
         format!("http://{}/api/v1/write", self.address)
     }
@@ -161,7 +162,7 @@ async fn accept(listener: std::net::TcpListener, receiver: Receiver) {
     let Ok(listener) = TcpListener::from_std(listener) else { return pending().await };
     while let Ok((stream, _)) = listener.accept().await {
         let receiver = receiver.clone();
-        // What breaks a connection is the client's business.
+        // The client handles a broken connection.
         tokio::spawn(async move { drop(receiver.serve(stream).await) });
     }
 }

@@ -1,16 +1,17 @@
-//! The block format of snappy, read. Nothing here is shared with what writes it.
+//! A reader of snappy's block format. It shares no code with the writer.
 
-/// What compressed bytes stand for, of which there are at most `most`.
+/// Expands compressed bytes to at most `most` bytes.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// The fault of the bytes.
 pub fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, String> {
     let mut input = bytes;
     let length = announced(&mut input)?;
     if length > most {
         return Err(format!("{length} bytes are announced, more than {most}"));
     }
-    // What is announced need not come: the room grows with what does.
+    // The announced bytes may never come, so the buffer grows with the real
+    // ones.
     let mut out = Vec::with_capacity(length.min(64 << 10));
     while let Some(tag) = take(&mut input, 1) {
         let (kind, upper) = (tag & 3, (tag >> 2) as usize);
@@ -64,7 +65,7 @@ fn take(input: &mut &[u8], count: usize) -> Option<u32> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
-/// Appends bytes that came before, which may go on into what is appended.
+/// Appends earlier bytes again, which may overlap the appended ones.
 fn repeat(out: &mut Vec<u8>, back: usize, length: usize) -> Result<(), String> {
     if back == 0 || back > out.len() {
         return Err(format!("a copy from {back} bytes back, where there are {}", out.len()));

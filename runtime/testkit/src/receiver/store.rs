@@ -1,4 +1,4 @@
-//! What a receiver remembers, and what it answers.
+//! The requests that a receiver remembers, and its answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -7,27 +7,27 @@ use super::http::{MOST_BODY, Request};
 use super::remote_write::{Sample, Series, WriteRequest, decode, fault_of};
 use super::snappy::decompress;
 
-/// What becomes of a request.
+/// A receiver's reaction to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// 204 if all is in order, and stored; else 400 or 415 and the reason, which
     /// is remembered as a complaint.
     ByMerit,
-    /// A status, whatever was sent. With one from 200 to 299 it is stored all the
-    /// same.
+    /// A status, whatever the request is. With one from 200 to 299 the request is
+    /// stored as well.
     Status {
         /// The status.
         status: u16,
         /// The header `Retry-After`: seconds, or a date.
         retry_after: Option<Box<str>>,
     },
-    /// Bytes that are no response, and then the end of the stream.
+    /// Bytes that are not a response, and then the end of the stream.
     Garbage(Vec<u8>),
-    /// By merit, but the response breaks off after so many bytes.
+    /// By merit, but the response breaks off after this many bytes.
     Cut(usize),
-    /// By merit, but so much later.
+    /// By merit, but this much later.
     Late(Duration),
-    /// Nothing at all, for as long as the client waits.
+    /// No answer, as long as the client waits.
     Never,
 }
 
@@ -46,22 +46,22 @@ impl Reply {
 /// A request, and what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// As it came.
+    /// The request as received.
     pub request: Request,
-    /// What its body says, or what is wrong with it.
+    /// The contents of its body, or its fault.
     pub content: Result<WriteRequest, String>,
-    /// What the script had for it.
+    /// The script's reply to it.
     pub reply: Reply,
 }
 
 /// Labels of a series.
 type Labels = Vec<(String, String)>;
 
-/// All that a receiver remembers.
+/// The memory of a receiver.
 #[derive(Debug)]
 pub(super) struct Store {
     script: VecDeque<Reply>,
-    /// Of requests after the script.
+    /// The reply to requests after the script.
     otherwise: Reply,
     pub seen: Vec<Seen>,
     pub stored: HashMap<Labels, Vec<Sample>>,
@@ -93,8 +93,8 @@ impl Store {
         self.otherwise = reply;
     }
 
-    /// Takes a request. The verdict is that by merit, if the request got as far
-    /// as that.
+    /// Handles a request. The verdict is that by merit, if the request reaches
+    /// that point.
     pub fn take(&mut self, request: Request) -> (Reply, Verdict) {
         let reply = self.script.pop_front().unwrap_or_else(|| self.otherwise.clone());
         let content = content_of(&request);
@@ -128,8 +128,8 @@ impl Store {
         verdict
     }
 
-    /// Appends samples; what is no later than the latest is a fault, unless it
-    /// is the very same.
+    /// Appends samples. A sample not later than the latest is a fault, unless
+    /// both are the same.
     fn append(&mut self, series: &Series) -> Option<String> {
         let stored = self.stored.entry(series.labels.clone()).or_default();
         let mut fault = None;
@@ -147,7 +147,7 @@ impl Store {
     }
 }
 
-/// What a request says.
+/// The contents of a request.
 fn content_of(request: &Request) -> Result<WriteRequest, Verdict> {
     let due = [
         ("content-encoding", "snappy", 415),

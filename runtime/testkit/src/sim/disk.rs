@@ -1,5 +1,5 @@
-//! A modelled file: it takes bytes, and by a seed it is full for a while, takes a part
-//! of what is written, or is interrupted.
+//! A modelled file. It accepts bytes; by a seed it is full for a while, accepts a part
+//! of a write, or is interrupted.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,11 +25,11 @@ struct State {
 }
 
 impl Disk {
-    /// A file on a disk that is full so many times an hour within a length of time
-    /// from now on.
+    /// A file on a disk that is full `full` times an hour, within a period of
+    /// `length` from now on.
     ///
     /// # Panics
-    /// This is no task of a tokio runtime with time.
+    /// Outside a task of a tokio runtime with time.
     pub fn new(seed: u64, length: Duration, full: f64) -> Disk {
         Disk(Arc::new(Mutex::new(State {
             seed,
@@ -41,12 +41,12 @@ impl Disk {
         })))
     }
 
-    /// Takes what was written out of it.
+    /// Removes and returns the written bytes.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
 
-    /// How often nothing could be written.
+    /// Number of failed writes.
     pub fn failures(&self) -> u64 {
         self.lock().failures
     }
@@ -68,7 +68,7 @@ impl Write for Disk {
         if drawn.is_multiple_of(50) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // Now and then a part is taken.
+        // Now and then, only a part is accepted.
         let count = if drawn % 50 == 1 {
             (drawn as usize >> 8) % bytes.len().max(1) + 1
         } else {

@@ -1,5 +1,5 @@
-//! A simulated fleet: lets its schedule happen, keeps the log, and knows what
-//! every answer has to be, by a model that never looks at the fake pmcds.
+//! A simulated fleet. It executes its schedule, keeps the log, and computes
+//! every right answer from a model that never looks at the fake pmcds.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,7 +20,8 @@ use crate::fleet::worlds::{hosts, worlds};
 use crate::fleet::{BaseMetric, Fate, Plan};
 use crate::mix::mix;
 
-/// When all fleets begin, by the clocks of their hosts: one second after 2026 did.
+/// The start of all fleets, by the clocks of their hosts: one second after 2026
+/// began.
 const BEGINNING: Timestamp = Timestamp { sec: 1_767_225_601, nsec: 0 };
 
 thread_local! {
@@ -35,7 +36,7 @@ pub struct Fleet {
     driver: AbortHandle,
 }
 
-/// What the fleet, its schedule and its sockets share.
+/// The parts that the fleet, its schedule and its sockets share.
 #[derive(Debug)]
 pub(super) struct Network {
     seed: u64,
@@ -50,7 +51,7 @@ pub(super) struct Network {
 #[derive(Debug)]
 pub(super) struct SimHost {
     pub pmcd: Arc<FakeHost>,
-    /// How far its clock is ahead when it begins, in nanoseconds.
+    /// Nanoseconds by which its clock is ahead at the start.
     offset: u64,
     state: Mutex<Matter>,
 }
@@ -69,7 +70,7 @@ struct Matter {
     answers: Vec<Answer>,
 }
 
-/// What the values of a host depend on, beside the plan.
+/// The facts that the values of a host depend on, besides the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Model {
     class: u32,
@@ -83,7 +84,7 @@ pub struct Answer {
     pub host: u32,
     /// Time since the fleet began.
     pub at: Duration,
-    /// What was really the time, which values go by.
+    /// The real time, which values depend on.
     pub time: Timestamp,
     /// The time by the host's clock: the stamp of the reply.
     pub stamp: Timestamp,
@@ -91,13 +92,13 @@ pub struct Answer {
     pub class: u32,
 }
 
-/// What hosts have answered so far. It is for whoever checks that, in any thread, also
-/// while the fleet lives.
+/// The answers of hosts so far. A checker may use it in any thread, also while the
+/// fleet runs.
 #[derive(Clone, Debug)]
 pub struct Answers(Arc<Network>);
 
 impl Answers {
-    /// What the fleet is like.
+    /// The plan of the fleet.
     pub fn plan(&self) -> &Plan {
         &self.0.plan
     }
@@ -109,17 +110,17 @@ impl Answers {
         state.answers.get(later.checked_sub(1)?).copied()
     }
 
-    /// What has happened, without so many entries at the beginning.
+    /// The log without its first `count` entries.
     pub fn log_behind(&self, count: usize) -> Vec<Entry> {
         self.0.log().0.get(count..).unwrap_or_default().to_vec()
     }
 }
 
-/// What values a host had at a moment.
+/// The right values of a host at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'f> {
     plan: &'f Plan,
-    /// When that was.
+    /// The answer at that moment.
     pub answer: Answer,
 }
 
@@ -144,12 +145,12 @@ impl Truth<'_> {
 }
 
 impl Fleet {
-    /// The hosts of a plan, to which things happen by a script from now on.
-    /// Sockets of this thread connect to this fleet until it is dropped, or
-    /// another one is made.
+    /// The hosts of a plan, with events by a script from now on. Sockets of
+    /// this thread connect to this fleet until it is dropped, or another one is
+    /// made.
     ///
     /// # Panics
-    /// This is no task of a tokio runtime with time.
+    /// Outside a task of a tokio runtime with time.
     pub fn new(seed: u64, plan: Plan, script: &Script) -> Fleet {
         let plan = Arc::new(Plan { seed: mix(&[seed, plan.seed]), ..plan });
         let began = Instant::now();
@@ -189,23 +190,23 @@ impl Fleet {
         Fleet { network, driver }
     }
 
-    /// What it is like; its seed is made of both seeds.
+    /// The plan; its seed combines both seeds.
     pub fn plan(&self) -> &Plan {
         &self.network.plan
     }
 
-    /// A host, to let something happen to it that is in no script.
+    /// A host, for changes outside the script.
     ///
     /// # Panics
-    /// There is no such host.
+    /// If there is no such host.
     pub fn host(&self, number: u32) -> &Arc<FakeHost> {
         &self.network.hosts[number as usize].pmcd
     }
 
-    /// Lets something happen to a host now.
+    /// Causes an event of a host now.
     ///
     /// # Panics
-    /// There is no such host.
+    /// If there is no such host.
     pub fn happen(&self, host: u32, what: Happening) {
         self.network.happen(host, what);
     }
@@ -223,7 +224,7 @@ impl Fleet {
         self.network.began.elapsed()
     }
 
-    /// All that has happened so far.
+    /// The log so far.
     pub fn log(&self) -> Log {
         self.network.log().clone()
     }
@@ -235,7 +236,7 @@ impl Fleet {
         state.answers.iter().rev().find(|answer| answer.stamp == stamp).copied()
     }
 
-    /// What hosts have answered, and will have.
+    /// The answers of hosts so far, and later ones.
     pub fn answers_so_far(&self) -> Answers {
         Answers(Arc::clone(&self.network))
     }
@@ -246,15 +247,15 @@ impl Fleet {
         state.map_or(Vec::new(), |state| state.answers.clone())
     }
 
-    /// What values an answer has to have.
+    /// The right values of an answer.
     pub fn truth(&self, answer: &Answer) -> Truth<'_> {
         Truth { plan: &self.network.plan, answer: *answer }
     }
 
-    /// What values a fetch that is answered now has to have.
+    /// The right values of a fetch that is answered now.
     ///
     /// # Panics
-    /// There is no such host.
+    /// If there is no such host.
     pub fn truth_now(&self, host: u32) -> Truth<'_> {
         self.truth(&self.network.answer(host))
     }
@@ -268,7 +269,7 @@ impl Drop for Fleet {
     }
 }
 
-/// Lets happen what is due.
+/// Executes the due events.
 async fn drive(network: Arc<Network>, schedule: Vec<Due>) {
     for Due { at, host, what } in schedule {
         tokio::time::sleep_until(network.began + at).await;
@@ -286,7 +287,7 @@ impl SimHost {
         self.state().absent > 0
     }
 
-    /// True while nobody knows its address.
+    /// True while its address is unknown.
     pub fn is_forgotten(&self) -> bool {
         self.state().forgotten > 0
     }
@@ -347,7 +348,7 @@ impl Network {
         Answer { host, at, time, stamp, class }
     }
 
-    /// How long the network takes for something between a client and a host.
+    /// The delay of the network for a message between a client and a host.
     pub fn delay(&self, host: u32, most: Duration) -> Duration {
         let mut state = self.hosts[host as usize].state();
         state.delays += 1;

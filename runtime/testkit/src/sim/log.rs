@@ -1,4 +1,4 @@
-//! What happened in a simulated fleet, line by line, and when.
+//! The log of a simulated fleet: one line for each event, with its time.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,11 +14,11 @@ pub struct Entry {
     pub at: Duration,
     /// The host.
     pub host: u32,
-    /// What happened to it.
+    /// The event.
     pub what: What,
 }
 
-/// What a log tells.
+/// The events of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum What {
@@ -30,7 +30,7 @@ pub enum What {
     Refused,
     /// A client gave up to connect.
     GivenUp,
-    /// A client asked for the address, and nobody knew it.
+    /// A client asked for the address, which was unknown.
     Unknown,
     /// A fetch was answered, which does not mean that the reply arrived.
     Answered {
@@ -56,7 +56,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// All of it. Its text is the same for the same seed and the same client.
+/// The whole log. Its text is the same for the same seed and the same client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log(pub Vec<Entry>);
 

@@ -16,11 +16,11 @@
 //!   Disk       takes what is written, or not
 //! ```
 //!
-//! Nothing depends on anything but the seed and on what the client does, so that
-//! a seed gives the same run again, log and all, provided that the client draws
-//! nothing by chance either: `tokio::select!` has to be `biased`, and the delays of
+//! Only the seed and the client's actions determine a run. A seed therefore gives
+//! the same run again, log included, if the client uses no chance either.
+//! `tokio::select!` has to be `biased`. The delays of
 //! [`ConnectOptions`](pmderive_client::context::ConnectOptions) between attempts to
-//! connect have to be empty, as they are spread by chance.
+//! connect have to be empty, because chance spreads them.
 //!
 //! ```
 //! use std::sync::Arc;

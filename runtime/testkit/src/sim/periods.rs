@@ -1,14 +1,14 @@
-//! Times in which something is not as usual, drawn from a seed before anything runs.
+//! Periods of unusual behaviour, drawn from a seed before anything runs.
 
 use std::time::Duration;
 
 use crate::mix::mix;
 
-/// How something is at each time.
+/// A condition at each time.
 #[derive(Debug)]
 pub(super) struct Periods<T> {
     usual: T,
-    /// From when to when, and how; in their order.
+    /// Start and end of each period with its condition, in order.
     others: Vec<(Duration, Duration, T)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn periods<T>(
 }
 
 impl<T: Copy> Periods<T> {
-    /// How it is at a time; where periods overlap as the latest says.
+    /// The condition at a time. Where periods overlap, the latest counts.
     pub fn at(&self, time: Duration) -> T {
         let begun = self.others.partition_point(|(begin, ..)| *begin <= time);
         let on = self.others[..begun].iter().rev().find(|(_, end, _)| time < *end);

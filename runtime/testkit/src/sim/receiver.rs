@@ -1,6 +1,6 @@
-//! A modelled receiver of remote write: it takes samples, and by a seed it refuses
-//! them, fails, talks nonsense, says nothing or is away for a while. What it took and
-//! what it refused is known afterwards, sample by sample.
+//! A modelled receiver of remote write. It accepts samples; by a seed it refuses
+//! them, fails, sends nonsense, says nothing or is away for a while. Afterwards it
+//! tells, sample by sample, what it accepted and refused.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::receiver::{Sample, decompress, labels_of, samples_of};
 /// Longest time until an answer.
 const MOST_DELAY: Duration = Duration::from_millis(50);
 
-/// Largest body that it takes, in bytes.
+/// Largest accepted body, in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// How a receiver is for a while.
+/// The behaviour of a receiver for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
-    /// It takes what is in order.
+    /// It accepts correct requests.
     Well,
     /// 400 for all: what is sent now is lost.
     Refuses,
@@ -29,13 +29,13 @@ pub enum Mood {
     Throttles,
     /// 500.
     Fails,
-    /// It takes what is sent, and then answers 500.
+    /// It stores the request, and then answers 500.
     TakesAndFails,
-    /// What it answers is no response.
+    /// Its answer is not a response.
     Garbage,
     /// It never answers.
     Silent,
-    /// Nobody is there.
+    /// No receiver is there.
     Away,
 }
 
@@ -51,27 +51,27 @@ impl Mood {
     ];
 }
 
-/// What a receiver says.
+/// A receiver's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A response.
     Status {
         /// Its status.
         status: u16,
-        /// When to come again.
+        /// The time to come again.
         retry_after: Option<Duration>,
     },
-    /// No response: why.
+    /// No response, and the reason.
     Broken(&'static str),
 }
 
 /// Number of a series, in the order in which they came.
 pub type SeriesId = usize;
 
-/// What is known of a series to find the next one.
+/// The facts about a series that find the next one.
 #[derive(Debug)]
 struct Place {
-    /// Where its labels are.
+    /// The place of its labels.
     encoded: Range<usize>,
     /// The series that came behind it: requests are much like those before.
     behind: SeriesId,
@@ -84,30 +84,30 @@ pub struct Receiver {
     began: Instant,
     moods: Periods<Mood>,
     requests: u64,
-    /// By their labels, encoded.
+    /// Series by their encoded labels.
     known: FxHashMap<Box<[u8]>, SeriesId>,
     /// The same labels, one series behind the other as they came first, which is much as
     /// they come in each request.
     encoded: Vec<u8>,
-    /// By series.
+    /// Places, by series.
     places: Vec<Place>,
     latest: SeriesId,
     /// Labels of all series.
     pub series: Vec<Vec<(String, String)>>,
-    /// What it has, by series.
+    /// Stored samples, by series.
     pub stored: Vec<Vec<Sample>>,
-    /// What it has refused, by series.
+    /// Refused samples, by series.
     pub refused: Vec<Vec<Sample>>,
-    /// What was not in order.
+    /// The faults of requests.
     pub complaints: Vec<String>,
 }
 
 impl Receiver {
-    /// A receiver that is ill so many times an hour within a length of time from now
-    /// on, each time in another way and for some seconds to some minutes.
+    /// A receiver that is ill `ill` times an hour, within a period of `length` from
+    /// now on, each time in another way and for some seconds to some minutes.
     ///
     /// # Panics
-    /// This is no task of a tokio runtime with time.
+    /// Outside a task of a tokio runtime with time.
     pub fn new(seed: u64, length: Duration, ill: f64) -> Receiver {
         let draw = |number: u64| Mood::ILL[(number % Mood::ILL.len() as u64) as usize];
         Receiver {
@@ -126,7 +126,7 @@ impl Receiver {
         }
     }
 
-    /// How long it takes for the next answer, and how it is then.
+    /// The time until the next answer, and the behaviour then.
     pub fn begin(&mut self) -> (Duration, Mood) {
         self.requests += 1;
         let most = MOST_DELAY.as_millis() as u64;
@@ -139,7 +139,7 @@ impl Receiver {
         self.requests
     }
 
-    /// Takes the body of a request, or does not, and answers; nothing if it never does.
+    /// Handles the body of a request and answers. `None` if it never answers.
     pub fn take(&mut self, body: &[u8], mood: Mood) -> Option<Said> {
         let status = |status| Some(Said::Status { status, retry_after: None });
         match mood {
@@ -174,7 +174,7 @@ impl Receiver {
         self.complaints.len() == before
     }
 
-    /// The series with these labels, which is known from now on.
+    /// The series with these labels; a new one is added.
     fn id_of(&mut self, labels: &[u8]) -> SeriesId {
         if let Some(id) = self.known.get(labels) {
             return *id;
@@ -212,7 +212,7 @@ impl Receiver {
             Some(last) if last.timestamp >= sample.timestamp => {
                 let earlier = stored.iter().rev();
                 let mut earlier = earlier.take_while(|one| one.timestamp >= sample.timestamp);
-                // A request is sent again if its answer was none.
+                // A client repeats a request without a response.
                 if !earlier.any(|one| *one == sample) {
                     let labels = &self.series[id];
                     self.complaints.push(format!("{labels:?}: {sample:?} comes after {last:?}"));

@@ -1,5 +1,5 @@
-//! What happens to the hosts of a simulated fleet, and when: drawn from a seed,
-//! host by host, before anything runs.
+//! The schedule of a simulated fleet: events of its hosts with their times,
+//! drawn from a seed, host by host, before anything runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use crate::fleet::Plan;
 use crate::mix::mix;
 
-/// How often what happens. Numbers are those of a host in an hour, in the mean,
-/// which may be below one.
+/// The frequency of each kind of event. Numbers are means per host and hour,
+/// and may be below one.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Nothing happens after this time.
+    /// No event comes after this time.
     pub length: Duration,
     /// pmcd is killed and started again after a while, every other time as one
     /// of another class.
     pub kills: f64,
-    /// Connections are refused for a while; those that are there go on.
+    /// Connections are refused for a while; existing ones continue.
     pub refusals: f64,
     /// pmcd is stopped for a while.
     pub stops: f64,
@@ -31,18 +31,18 @@ pub struct Script {
     pub drips: f64,
     /// The next reply to a fetch is late.
     pub delays: f64,
-    /// The host becomes one of another class, and gives notice.
+    /// The host changes its class, and sends notice.
     pub changes: f64,
-    /// The host gives notice of changes that are none.
+    /// The host sends notice of changes that did not happen.
     pub notices: f64,
     /// The host's clock jumps.
     pub jumps: f64,
-    /// For a while nobody knows the address of the host's name.
+    /// For a while, the address of the host's name is unknown.
     pub oblivions: f64,
 }
 
 impl Script {
-    /// Nothing happens.
+    /// A script without events.
     pub const fn calm(length: Duration) -> Script {
         Script {
             length,
@@ -124,13 +124,13 @@ pub enum Happening {
         /// The class.
         class: u32,
     },
-    /// From now on connections are refused.
+    /// Connections are refused from now on.
     Refuse,
-    /// No longer.
+    /// Connections are accepted again.
     Accept,
     /// pmcd is stopped.
     Stop,
-    /// It goes on.
+    /// It resumes.
     GoOn,
     /// The host is off the network.
     Leave,
@@ -142,7 +142,7 @@ pub enum Happening {
     Cut {
         /// After so many bytes, or at its end.
         after: usize,
-        /// By a reset; else the stream ends.
+        /// By a reset; otherwise the stream ends.
         by_reset: bool,
     },
     /// The next reply to a fetch drips.
@@ -154,25 +154,25 @@ pub enum Happening {
     Delay {
         /// After so many bytes, or at its end.
         after: usize,
-        /// By so much.
+        /// The amount.
         by: Duration,
     },
-    /// The host becomes one of a class, and gives notice.
+    /// The host changes to a class, and sends notice.
     Change {
         /// The class.
         class: u32,
     },
-    /// The host gives notice of changes that are none.
+    /// The host sends notice of changes that did not happen.
     Notice,
     /// The host's clock jumps.
     Jump {
-        /// To so many nanoseconds before (or, if negative, behind) what is
-        /// really the time.
+        /// Nanoseconds by which the clock is then ahead of the real time;
+        /// negative if behind.
         ahead: i64,
     },
-    /// Nobody knows the address of the host's name.
+    /// The address of the host's name becomes unknown.
     Forget,
-    /// It is known again.
+    /// The address is known again.
     Remember,
 }
 
@@ -205,7 +205,7 @@ impl fmt::Display for Happening {
     }
 }
 
-/// When something happens to which host.
+/// An event with its time and its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub at: Duration,
@@ -229,19 +229,20 @@ impl Draws {
         self.next() % limit.max(1)
     }
 
-    /// From 0 up to but not 1.
+    /// A number from 0 up to but not 1.
     fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// From some milliseconds to some minutes; each scale is as likely.
+    /// A time from some milliseconds to some minutes; each scale is equally
+    /// likely.
     fn while_(&mut self) -> Duration {
         let most = [100, 3_000, 20_000, 200_000][self.below(4) as usize];
         Duration::from_millis(1 + self.below(most))
     }
 }
 
-/// All that happens, in the order in which it does.
+/// All events, in order.
 pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Due> {
     let mut all = Vec::new();
     for host in 0..plan.hosts {
@@ -257,7 +258,7 @@ pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Due> {
             }
         }
     }
-    // What is due at the same time stays in the order in which it was drawn.
+    // Events of the same time keep the order in which they were drawn.
     all.sort_by_key(|due: &Due| due.at);
     all
 }
@@ -311,7 +312,8 @@ fn happen(plan: &Plan, kind: Kind, at: Duration, host: u32, draws: &mut Draws, a
             due(at + draws.while_(), Happening::Remember);
         }
         Kind::Jump => {
-            // From a nanosecond to some hours, back as often as forward.
+            // A step from a nanosecond to some hours, equally often back and
+            // forward.
             let size = (draws.next() >> (20 + draws.below(40))).cast_signed();
             let ahead = if draws.below(2) == 0 { size } else { -size };
             due(at, Happening::Jump { ahead });
@@ -345,7 +347,7 @@ mod tests {
         assert_eq!(count(|what| matches!(what, Happening::Jump { .. })), 2_800);
         assert_eq!(count(|what| matches!(what, Happening::Cut { .. })), 0);
         for host in 0..400 {
-            // What begins ends, and the end comes later.
+            // Each period ends after its beginning.
             let mut stopped = 0;
             for due in all.iter().filter(|due| due.host == host) {
                 match due.what {

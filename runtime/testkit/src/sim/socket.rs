@@ -1,6 +1,6 @@
-//! The client's end of a connection to a host of a simulated fleet. Requests are
-//! there at once, replies after a delay; nothing takes time but the clock of the
-//! tokio runtime.
+//! The client's end of a connection to a host of a simulated fleet. Requests
+//! arrive at once, replies after a delay. Only the clock of the tokio runtime
+//! advances time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,17 +22,17 @@ const MOST_DELAY: Duration = Duration::from_millis(20);
 /// Requests in bytes that a connection holds.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A connection, for [`pmderive_client::context::AsyncHostContext`]. The name of
-/// a host, or its address, leads to that host of the thread's [`super::Fleet`],
-/// whatever the port.
+/// A connection, for [`pmderive_client::context::AsyncHostContext`]. The name or
+/// address of a host leads to that host of the thread's [`super::Fleet`], on any
+/// port.
 #[derive(Debug)]
 pub struct Socket {
     network: Arc<Network>,
     host: u32,
     session: Session,
-    /// When what the host said last arrives.
+    /// The time at which the host's last bytes arrive.
     arrives: Instant,
-    /// When a pause in the middle of a reply is over.
+    /// The end of a pause in the middle of a reply.
     resumes: Option<Instant>,
 }
 
@@ -77,7 +77,7 @@ impl Socket {
         self.network.host(self.host).ok_or(io::ErrorKind::HostUnreachable.into())
     }
 
-    /// Lets pmcd do something, and notes what it did.
+    /// Lets pmcd act, and logs the result.
     fn with_session<R>(&mut self, act: impl FnOnce(&mut Session) -> R) -> R {
         let counts = |pmcd: &FakeHost| (pmcd.fetches(), pmcd.rules());
         let before = counts(self.session.host());
@@ -98,7 +98,7 @@ impl Socket {
         loop {
             let pmcd = Arc::clone(self.session.host());
             let mut changed = pin!(pmcd.changed());
-            // From here on no change goes unnoticed.
+            // From here on, every change is noticed.
             changed.as_mut().enable();
             let now = Instant::now();
             let mut until = None;

@@ -1,4 +1,5 @@
-//! What damage to a volume may change, by what the bytes are that it hits.
+//! The changes that damage to a volume may cause, by the kind of the bytes it
+//! hits.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,7 +9,7 @@ use pmderive_runtime::model::Pmid;
 use super::damage::Damage;
 use super::subject::{Subject, word};
 
-/// What a byte of a data record is.
+/// The kind of a byte in a data record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Length,
@@ -26,7 +27,7 @@ enum Field {
     Padding,
 }
 
-/// What each byte of a record is, and the metric that it belongs to.
+/// The kind of each byte of a record, and its metric.
 fn fields(record: &[u8], label: usize) -> Vec<(Field, Option<Pmid>)> {
     let header = if label == 808 { 16 } else { 12 };
     let mut fields = vec![(Field::Padding, None); record.len()];
@@ -64,12 +65,13 @@ fn fields(record: &[u8], label: usize) -> Vec<(Field, Option<Pmid>)> {
     fields
 }
 
-/// What damage to a volume may change.
+/// The changes that damage to a volume may cause.
 #[derive(Debug, Default)]
 pub struct Allowed {
     /// Records that may be missing.
     pub missing: BTreeSet<usize>,
-    /// What is missing has to be told: length, trailer or time of a record are hit.
+    /// True if the reader must report the missing part: length, trailer or time of
+    /// a record are hit.
     pub must_be_told: bool,
     /// The record that may come with another stamp, or
     pub stamp: Option<usize>,
@@ -78,7 +80,8 @@ pub struct Allowed {
 }
 
 impl Subject {
-    /// What damage to a volume may change. `None` when its label is hit.
+    /// The changes that damage to a volume may cause. `None` if its label is
+    /// hit.
     pub fn allowed(&self, suffix: &str, damage: &Damage) -> Option<Allowed> {
         let (touched, has_moved) = damage.touches();
         if touched.start < self.label {
@@ -134,7 +137,7 @@ impl Subject {
                 }
             }
         }
-        // A record from the past is passed over, and those before one of the future are.
+        // A record from the past is left out, and so are those before one of the future.
         if is_moved_in_time {
             allowed.missing.extend(0..self.records.len());
         }

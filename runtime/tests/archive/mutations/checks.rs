@@ -1,4 +1,4 @@
-//! What must hold of a damaged archive, and the undamaged one to compare with.
+//! Properties of a damaged archive, and the undamaged one to compare with.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ impl Subject {
     /// it the damage is.
     pub fn check_error(&self, error: &SourceError, suffix: &str, size: usize, what: &str) {
         let text = error.to_string();
-        // What a volume's label lacks is found out when it is compared with another.
+        // A faulty label of a volume is found by comparing it with another.
         let base = self.base().display().to_string();
         let rest = text.strip_prefix(&base).unwrap_or_else(|| panic!("{what}: {text}"));
         if rest == ": no data volume holds a complete record" {
@@ -108,7 +108,7 @@ impl Subject {
         let (end, is_told, forward, back, between) = match read {
             Ok(read) => read,
             Err(error) => {
-                // Nothing stands behind the label any more.
+                // Nothing follows the label any more.
                 assert_eq!(error.status(), PmStatus::NODATA, "{what}: {error}");
                 return;
             }
@@ -124,7 +124,7 @@ impl Subject {
                 let found = outcomes.iter().flatten().count();
                 assert_eq!(found, count, "{what}, {way}");
             }
-            // Fewer bytes than a length are no record yet.
+            // Fewer bytes than a length are not a record yet.
             let is_end = |(place, _): &(Range<usize>, _)| {
                 at.checked_sub(place.start).is_some_and(|begun| begun < 4)
             };
@@ -140,7 +140,7 @@ impl Subject {
         for error in forward.iter().chain(&back).filter_map(|outcome| outcome.as_ref().err()) {
             self.check_error(error, suffix, damaged.len(), &what);
         }
-        // Of what is missing without a trace nobody can know.
+        // Data that are missing without a trace cannot be reported.
         let is_told = forward.iter().any(Result::is_err) || allowed.missing.is_empty();
         if allowed.stamp.is_some() || !is_told {
             return;
@@ -170,9 +170,9 @@ impl Subject {
         }
     }
 
-    /// Damages the metadata: opening fails, or it is as before but for the
-    /// record that was hit, and where a warning says so for all behind it. A
-    /// cut is no reason to fail unless there is no descriptor before it.
+    /// Damages the metadata. Opening must fail, or the contents are the same
+    /// except for the hit record. A warning covers everything behind it. After
+    /// a cut, opening may fail only if no descriptor precedes it.
     pub fn try_metadata(&self, damage: &Damage, good: &Described) {
         let what = format!("{} meta {damage:?}", self.name);
         let bytes = self.bytes("meta");
@@ -203,7 +203,7 @@ impl Subject {
         self.compare(&forward, &order, &Allowed::default(), &what);
         let (touched, has_moved) = damage.touches();
         let hit = places.into_iter().filter(|place| match has_moved || !told.is_empty() {
-            // What is behind a cut is gone.
+            // The contents behind a cut are gone.
             true => place.end > touched.start,
             false => place.start < touched.end && touched.start < place.end,
         });
@@ -248,7 +248,7 @@ impl Subject {
     }
 }
 
-/// What metadata says of metrics and domains.
+/// The metadata of metrics and domains.
 pub struct Described {
     metrics: Vec<String>,
     domains: Vec<String>,

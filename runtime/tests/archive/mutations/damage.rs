@@ -1,10 +1,10 @@
-//! What is done to the bytes of a file.
+//! Kinds of damage to the bytes of a file.
 
 use std::ops::Range;
 
 use crate::choices::Choices;
 
-/// How a file is damaged.
+/// A kind of damage to a file.
 #[derive(Clone, Debug)]
 pub enum Damage {
     Cut(usize),

@@ -1,6 +1,6 @@
-//! Thousands of damaged copies of small archives. Whatever a byte is changed
-//! to: errors name file and offset, values that the damage did not hit are
-//! those of the undamaged archive, and memory stays small.
+//! Thousands of damaged copies of small archives. Whatever the damage, errors
+//! name file and offset, values that it did not hit are those of the undamaged
+//! archive, and memory stays small.
 //!
 //! `PMDERIVE_MUTATIONS=N` makes it N times as many copies.
 
@@ -29,7 +29,7 @@ fn subjects() -> Vec<Subject> {
     ]
 }
 
-/// How many times the usual number of copies.
+/// Factor for the usual number of copies.
 fn times() -> usize {
     std::env::var("PMDERIVE_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -40,7 +40,7 @@ fn volumes_cut_anywhere_give_what_is_left() {
         for (suffix, bytes) in &subject.files {
             if suffix == "0" || suffix == "1" {
                 for cut in 0..=bytes.len() {
-                    // Within records every byte is like its neighbours.
+                    // Within a record, every byte is like its neighbours.
                     let is_near = subject.places.iter().any(|(name, places)| {
                         name == suffix
                             && places.iter().any(|(place, _)| place.end.abs_diff(cut) < 6)

@@ -1,4 +1,4 @@
-//! Small archives to be damaged, and what is in them while they are whole.
+//! Small archives to damage, and their contents while they are whole.
 
 use std::fs;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use pmderive_runtime::source::{FetchList, FetchSource, Mode, SourceError};
 use crate::counting::most;
 use crate::suite::{everything, own};
 
-/// What one metric has in a record.
+/// The values of one metric in a record.
 type Set = (Pmid, Result<Vec<(InstId, Vec<u8>)>, PmStatus>);
 
-/// What one fetch delivers.
+/// The result of one fetch.
 pub type Fetched = (Timestamp, Vec<Set>);
 
-/// Where a record is in its volume, and which of the archive's records it is.
+/// The range of a record in its volume, and its number in the archive.
 type Place = (Range<usize>, Option<usize>);
 
 /// A small archive: its files by their suffixes, and what is in it.
@@ -29,9 +29,9 @@ pub struct Subject {
     /// Size of a label.
     pub label: usize,
     pub list: FetchList,
-    /// All records but marks, in order.
+    /// All records except marks, in order.
     pub records: Vec<Fetched>,
-    /// Of each volume by its suffix.
+    /// Places by the volume's suffix.
     pub places: Vec<(String, Vec<Place>)>,
     /// Times between records,
     pub times: Vec<Timestamp>,
@@ -40,7 +40,7 @@ pub struct Subject {
     pub end: Timestamp,
 }
 
-/// Most that damage may cost beside a few times the size of the files: buffers.
+/// Largest memory for damage beyond a few times the size of the files: buffers.
 const BUFFERS: usize = 3 << 20;
 
 pub fn word(bytes: &[u8], at: usize) -> u32 {
@@ -173,7 +173,7 @@ impl Subject {
         &self.files.iter().find(|(name, _)| name == suffix).expect("it has it").1
     }
 
-    /// What the archive is opened by.
+    /// The base name of the archive.
     pub fn base(&self) -> PathBuf {
         self.folder.path().join("a")
     }
@@ -182,7 +182,8 @@ impl Subject {
         self.folder.path().join(format!("a.{suffix}"))
     }
 
-    /// Works with a context while one file has other bytes. Gives what opening gives.
+    /// Works with a context while one file has other bytes. Returns the result of
+    /// opening.
     pub fn with<T>(
         &self,
         suffix: &str,

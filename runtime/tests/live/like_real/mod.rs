@@ -1,5 +1,5 @@
 //! The fake pmcd answers as a real one does: the same bytes to the same
-//! requests, after it has taken over the real one's metadata.
+//! requests, with a copy of the real one's metadata.
 
 mod nonsense;
 mod plain;
@@ -137,7 +137,7 @@ fn stores_are_accepted_and_refused_as_by_pmcd() {
     let pmids: Vec<Pmid> =
         host.lookup_names(&names).expect("names").into_iter().flatten().collect();
     let [write_me, fixed, wide, text] = pmids[..] else { panic!("{pmids:?}") };
-    // Whether a metric can be written to is nothing that pmcd tells.
+    // pmcd does not report whether a metric can be written to.
     twin.host().change(|world| {
         for pmid in [write_me, wide, text] {
             assert!(world.set_writable(pmid, true), "{pmid}");
@@ -219,7 +219,7 @@ fn an_agent_that_is_gone_leaves_its_names_behind() {
         let value = found.sets[0].decode(ValueType::U32);
         let Ok(&[(_, Value::U32(process))]) = value.as_deref() else { panic!("{value:?}") };
         pmcd.kill_agent(process);
-        // Whoever asks makes pmcd notice.
+        // Only a question makes pmcd notice.
         while host.fetch_values(&[pid]).expect("values").changes.is_none() {}
     }
     let gone = loop {

@@ -1,4 +1,4 @@
-//! Requests that are malformed, or ask for what cannot be.
+//! Requests that are malformed or ask for the impossible.
 
 use super::plain::{encoded, raw};
 use pmderive_runtime::model::{InDom, Pmid, TextKind, TextSubject};
@@ -21,7 +21,7 @@ pub fn with_word(request: &[u8], at: usize, word: u32) -> Vec<u8> {
     pdu
 }
 
-/// All of them, each with what is wrong with it.
+/// All of them, each with the name of its fault.
 pub fn nonsense() -> Vec<(String, Vec<u8>)> {
     let bin = Pmid::new(29, 0, 6);
     let mut names = Vec::new();

@@ -1,5 +1,5 @@
-//! A client that knows no state: it sends what it is told, to a real pmcd and
-//! to a fake one, and compares what comes back.
+//! A client without state. It sends given bytes to a real pmcd and to a fake
+//! one, and compares the replies.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -20,13 +20,13 @@ pub fn raw(code: u32, words: &[u32]) -> Vec<u8> {
     [len, code, 0].iter().chain(words).flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// A client that knows no state: it sends what it is told.
+/// A client without state: it sends given bytes.
 pub struct Plain {
     stream: TcpStream,
 }
 
-/// Asked after each request, so that it is seen how many replies there were:
-/// two descriptors that nobody has, and nobody else asks for.
+/// A question after each request, to count the replies before its own. It asks
+/// for two descriptors that do not exist, and no other request does.
 pub const MARK: [Pmid; 2] = [Pmid::NULL; 2];
 
 impl Plain {
@@ -36,7 +36,7 @@ impl Plain {
         plain
     }
 
-    /// A connection whose client has not said anything.
+    /// A connection whose client has not sent anything.
     pub fn greeted(port: u16) -> Plain {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
@@ -47,7 +47,7 @@ impl Plain {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        // Who has been reset finds out when reading.
+        // A client whose connection was reset notices it on reading.
         drop(self.stream.write_all(bytes));
     }
 
@@ -55,7 +55,7 @@ impl Plain {
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut pdu = vec![0; 12];
         let mut read = |bytes: &mut [u8]| match self.stream.read_exact(bytes) {
-            // That is no end, but silence.
+            // This is not the end, but silence.
             Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("no answer"),
             outcome => outcome.ok(),
         };
@@ -83,7 +83,7 @@ impl Plain {
 }
 
 /// A reply with zeros in place of its time stamp, and of the semantics of
-/// metrics that are not supported: a descriptor of ours cannot have none.
+/// unsupported metrics, which our descriptors cannot express.
 pub fn comparable(mut pdu: Vec<u8>) -> Vec<u8> {
     let kind = PduType::from_code(u32::from_be_bytes([pdu[4], pdu[5], pdu[6], pdu[7]]));
     match kind {
@@ -102,7 +102,7 @@ pub fn comparable(mut pdu: Vec<u8>) -> Vec<u8> {
     pdu
 }
 
-/// Says what is different about the answers to one request, if anything is.
+/// The difference between the answers to one request, if there is one.
 pub fn difference(
     what: &str,
     request: &[u8],
@@ -114,7 +114,7 @@ pub fn difference(
         return None;
     }
     let show = |(replies, open): &(Vec<Vec<u8>>, bool)| {
-        // What comes before the difference is left out.
+        // The equal beginning is left out.
         let same = theirs.0.iter().flatten().zip(ours.0.iter().flatten());
         let same = same.take_while(|(one, other)| one == other).count() / 4 * 4;
         let hex = |pdu: &Vec<u8>| -> String {

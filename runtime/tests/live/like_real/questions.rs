@@ -1,4 +1,4 @@
-//! Every kind of request about everything that a pmcd has.
+//! Every kind of request about all metadata of a pmcd.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use pmderive_runtime::source::{Freshness, MetadataSource};
 pub const NODES: &[&str] =
     &["pmcd", "sample", "sampledso", "hinv", "kernel.all", "mem.util", "disk"];
 
-/// Metrics whose values stay the same while nobody stores others.
+/// Metrics whose values stay the same unless a client stores others.
 pub const STEADY: &[&str] = &[
     "sample.bin",
     "sample.long",
@@ -57,7 +57,7 @@ pub fn questions(host: &mut HostContext) -> Vec<(String, Vec<u8>)> {
     }
     for node in &nodes {
         let bytes = node.as_bytes();
-        // Of nodes that an agent adds to the name space pmcd knows nothing.
+        // pmcd itself has no nodes that an agent adds to the name space.
         if !node.contains(".secret") && !node.contains(".ghosts") {
             ask(format!("identifier of {node}"), names_of(&[node]));
         }

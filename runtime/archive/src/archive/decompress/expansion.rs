@@ -19,10 +19,10 @@ use crate::archive::bytes::Bytes;
 /// Maximum size in bytes to which a file may expand, unless the caller sets a limit.
 const ALLOWED: u64 = 16 << 30;
 
-/// Share of the free space, in percent, that a file may take if that is less.
+/// Largest share of the free space for a file, in percent, if that is less.
 const ALLOWED_SHARE: u64 = 90;
 
-/// Why a file cannot be expanded.
+/// The reason why a file cannot be expanded.
 #[derive(Clone, Debug)]
 pub(in crate::archive) struct ExpandError {
     /// Number of bytes of the compressed file that were read.
@@ -81,7 +81,7 @@ enum Plan {
     },
 }
 
-/// How far a block, or the whole file, has been expanded.
+/// The progress in expanding a block or the whole file.
 #[derive(Clone, Debug)]
 enum Progress {
     ToDo,
@@ -97,8 +97,8 @@ impl std::fmt::Debug for State {
 
 impl Expansion {
     /// Prepares to expand a file to at most `limit` bytes, or to the size that is
-    /// allowed for every file. Nothing is expanded yet. `blocks` are all blocks of the
-    /// file, if they are known.
+    /// allowed for every file. Expands nothing yet. `blocks` are all blocks of the
+    /// file, if there is a list.
     pub(super) fn new(
         mut input: Input,
         units: Box<dyn Units>,
@@ -158,7 +158,7 @@ impl Expansion {
                     match units.next(input, &mut output) {
                         Ok(true) => *size += output.written(),
                         Ok(false) => *progress = Progress::Done,
-                        // Decoders cannot go on after an error.
+                        // Decoders cannot continue after an error.
                         Err(e) => {
                             if e.kind() == io::ErrorKind::UnexpectedEof {
                                 *size += output.written();
@@ -238,7 +238,7 @@ fn temporary_file() -> io::Result<File> {
     })
 }
 
-/// The number of bytes that a file may take of the free space in its folder.
+/// The number of bytes of the free space in a folder that a file may fill.
 fn free_space(file: &File) -> u64 {
     let Ok(about) = rustix::fs::fstatvfs(file) else { return u64::MAX };
     about.f_bavail.saturating_mul(about.f_frsize) / 100 * ALLOWED_SHARE

@@ -43,7 +43,7 @@ use self::input::Input;
 use self::units::Units;
 use crate::archive::bytes::{Bytes, open_plain};
 
-/// How a file is stored, according to the suffix of its name.
+/// The compression of a file, according to the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     /// Not compressed.
@@ -93,7 +93,7 @@ impl Compression {
     }
 }
 
-/// Number of expansions that are kept for later readers although nobody reads them now.
+/// Number of idle expansions to keep for later readers.
 const KEPT: usize = 4;
 
 /// The path of a file, and its expansion.
@@ -110,8 +110,8 @@ pub(super) struct Expansions {
 }
 
 impl Expansions {
-    /// Starts without expansions. Each may take `limit` bytes; without a limit, 16 GiB
-    /// or nine tenths of the free space, whichever is less.
+    /// A cache without expansions. Each may have `limit` bytes. Without a limit, each
+    /// may have 16 GiB or nine tenths of the free space, whichever is less.
     pub(super) fn within(limit: Option<u64>) -> Expansions {
         Expansions { limit, ..Expansions::default() }
     }

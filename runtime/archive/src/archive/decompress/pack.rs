@@ -46,7 +46,7 @@ pub(super) fn expand(input: &mut Input, output: &mut Output<'_>) -> io::Result<(
     let mut first = 0;
     for bits in 1..=most {
         let [count] = input.array()?;
-        // The longest length has two codes more than it says: one for a byte, one for
+        // The longest length has two more codes than stored: one for a byte, one for
         // the end.
         let bytes = u32::from(count) + u32::from(bits == most);
         let count = bytes + u32::from(bits == most);

@@ -1,4 +1,4 @@
-//! What a decoder of a whole file does.
+//! The interface of a decoder: it expands a whole file, unit by unit.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::input::Input;
 use super::output::Output;
 
 /// A decoder that goes through a file unit by unit. A unit is the smallest part whose
-/// contents are known to be good once all of it was expanded.
+/// contents can be checked once all of it was expanded.
 pub(super) trait Units: Send {
     /// Expands the next unit. False at the end of the file. The first unit is the one
     /// at the start of the input.

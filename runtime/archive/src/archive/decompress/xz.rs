@@ -65,7 +65,7 @@ impl Check {
         }
     }
 
-    /// Number of bytes that the checksum takes after a block.
+    /// Number of bytes of the checksum after a block.
     fn size(self) -> usize {
         [0, 4, 8, 16, 32, 64][usize::from(self.0).div_ceil(3)]
     }
@@ -343,8 +343,8 @@ impl super::units::Units for Units {
     }
 }
 
-/// Whether a file of lzma begins like this. It has no magic, only a byte of properties
-/// and the size of a dictionary; writers choose round sizes.
+/// True for the beginning of a file of lzma. It has no magic, only a byte of
+/// properties and the size of a dictionary; writers choose round sizes.
 fn is_lzma(start: Option<[u8; 5]>) -> bool {
     start.is_some_and(|[properties, size @ ..]| {
         let size = u32::from_le_bytes(size);

@@ -22,7 +22,7 @@ use crate::archive::interpolation::track::{Search, Track};
 use crate::archive::interpolation::value::looks_ahead;
 use crate::archive::values::walk;
 
-/// What is known of records beyond the covered ones.
+/// The results of looking beyond the covered records.
 #[derive(Default)]
 pub(super) struct Far {
     /// Reads those records. Present once it was needed.
@@ -44,8 +44,8 @@ impl Far {
         (self.census, self.was_in_vain) = (None, false);
     }
 
-    /// The census that is known, or else one in progress. An earlier one is extended
-    /// towards the present time. A new one is begun only if a pass was in vain.
+    /// Extends the finished census, or the one in progress, towards the present
+    /// time. A new one is begun only if a pass was in vain.
     fn begin_census(
         &mut self,
         side: Side,
@@ -106,15 +106,15 @@ impl Census {
         self.side == side && side.is_nearer(record, self.from)
     }
 
-    /// True if a lane is known to have no value from `record` on.
+    /// True if the census shows that a lane has no value from `record` on.
     fn is_over(&self, (track, lane): (TrackId, LaneId), record: Ordinal) -> bool {
         let last = self.last.get(track.index()).and_then(|lanes| lanes.get(lane.index()));
         let is_nearer = |last: Ordinal| self.side.is_nearer(last, record);
         self.covers(self.side, record) && last.is_some_and(|last| last.is_none_or(is_nearer))
     }
 
-    /// Ends the stretches of the lanes that are known to have no value from `record`
-    /// on, and removes them from `missing`.
+    /// Ends the stretches of the lanes that have no value from `record` on according
+    /// to the census, and removes them from `missing`.
     fn end_departed(
         &self,
         record: Ordinal,

@@ -114,7 +114,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// An instance of which nothing is known at the place before record `after`.
+    /// A lane without searched records, at the place before record `after`.
     pub(super) const fn fresh(after: Ordinal) -> Lane {
         Lane { before: End::unknown(after - 1), after: End::unknown(after) }
     }

@@ -25,13 +25,13 @@ use crate::archive::volume::Record;
 /// costs as much as to check some records.
 const SIGHTINGS: u32 = 8;
 
-/// What an interpolated fetch needs besides the list.
+/// The inputs of an interpolated fetch besides the list.
 pub(in crate::archive) struct Surroundings<'a> {
     pub(in crate::archive) metadata: &'a mut Metadata,
     pub(in crate::archive) profile: &'a InstanceProfile,
 }
 
-/// How a list differs from the one before.
+/// The difference between a list and the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListChange {
     /// It is the same list.

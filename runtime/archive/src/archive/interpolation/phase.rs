@@ -5,7 +5,7 @@
 
 use crate::archive::interpolation::write::SteadyPart;
 
-/// What the next fetch follows.
+/// The fetch that the next one follows.
 pub(super) enum Phase {
     /// No fetch: a series begins.
     Beginning,

@@ -14,8 +14,8 @@ use crate::archive::interpolation::lane::Cut;
 /// Limits of what is remembered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Number of records kept on the side that time moves away from. Hardly anything is
-    /// looked for there, and each record takes 16 bytes per metric.
+    /// Number of records kept on the side that time moves away from. Searches there are
+    /// rare, and each record needs 16 bytes per metric.
     kept: Ordinal,
     /// Number of records kept if the archive is followed. More are kept to learn how often
     /// metrics occur, which decides how long their next values are awaited.

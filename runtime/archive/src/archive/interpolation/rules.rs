@@ -39,8 +39,8 @@ pub enum Overflow {
     /// The nearest value of the type.
     #[default]
     Nearest,
-    /// What C compilers for x86-64 make of the undefined conversion. libpcp delivers
-    /// that.
+    /// The result that C compilers for x86-64 give for the undefined conversion.
+    /// libpcp delivers it.
     AsInC,
 }
 

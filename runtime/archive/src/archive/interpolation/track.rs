@@ -66,7 +66,7 @@ pub(super) enum Search {
     Lacks(Side),
 }
 
-/// What the search for values needs.
+/// The inputs of the search for values.
 pub(super) struct Sources<'a> {
     pub(super) coverage: &'a Coverage,
     pub(super) candidates: &'a Candidates,

@@ -37,7 +37,7 @@ pub(super) fn looks_ahead(value_type: ValueType, rules: &InterpolationRules) -> 
     rules.neighbour == Neighbour::Nearer && is_number(value_type)
 }
 
-/// How values between two records are computed.
+/// The formula for values between two records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// The value of the earlier record.

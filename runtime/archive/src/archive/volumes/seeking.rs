@@ -32,7 +32,7 @@ impl Volumes {
                     break;
                 }
                 Ok(None) => break,
-                // Damage after this position is met again on the way back.
+                // Damage after this position is reported again on the way back.
                 Err(error) => {
                     let has_moved = before != (self.entered, self.volume.position());
                     end = Some(error).filter(|_| !has_moved);
@@ -72,7 +72,7 @@ impl Volumes {
     }
 
     /// Moves after the last record of the current volume. Notes bytes after it that are
-    /// no record.
+    /// not a record.
     pub(super) fn go_to_end_of_volume(&mut self) {
         // The size of a damaged compressed volume is unknown, so it is read forward.
         let size = self.volume.size().unwrap_or(u64::MAX);
@@ -93,7 +93,8 @@ impl Volumes {
         let has_moved = self.volume.position() != end;
         let end = self.volume.position();
         self.volume.seek(end);
-        // A damaged record with a valid length is met again on the way back.
+        // A damaged record with a valid length is reported again on the way
+        // back.
         if let Err(error) = read
             && !has_moved
         {
@@ -122,9 +123,9 @@ impl Volumes {
         self.volume.last_boundary(hint, offset)
     }
 
-    /// Moves to a record before `time` that the index leads to. False if it leads to
-    /// none, or if `time` is after its last entry. Opens only the volume of that
-    /// record.
+    /// Moves to a record before `time` that the index leads to. False if the index
+    /// leads to no such record, or if `time` is after its last entry. Opens only the
+    /// volume of that record.
     fn seek_by_index(&mut self, time: Timestamp) -> bool {
         let archive = Arc::clone(&self.archive);
         let index = archive.index();
@@ -156,8 +157,7 @@ impl Volumes {
         if self.seek_by_index(time) {
             return Ok(());
         }
-        // From the start on nothing is missed, whatever the volumes have: none is opened
-        // to look.
+        // From the start on, every record follows. No volume is opened to check.
         if time <= self.archive.label.start && self.enter(VolumeId::FIRST).is_ok() {
             let first = self.volume.first_offset();
             self.volume.seek(first);

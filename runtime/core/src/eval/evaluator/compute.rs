@@ -15,7 +15,7 @@ use crate::program::{HistoryId, NodeId, OnFailure, OutputId, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
-    /// Evaluates the decoded values of the layout in force.
+    /// Evaluates the decoded values of the current layout.
     pub(super) fn compute<'w>(
         &'w mut self,
         layout: Layout,

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`pending`] has the steps, [`settle`] goes from a batch to columns, and
-//! [`compute`] from columns to values. [`returning`] has layouts that take turns.
-//! Nothing here does input or output.
+//! [`compute`] from columns to values. [`returning`] keeps layouts that
+//! alternate. The caller does all input and output.
 
 mod compute;
 mod pending;
@@ -94,7 +94,7 @@ pub struct Evaluator {
     list: FetchList,
     selected: Selected,
     verdicts: Verdicts,
-    /// The layout in force.
+    /// The current layout.
     layout: Option<Layout>,
     /// Layouts that may come again.
     returning: Returning,
@@ -104,7 +104,7 @@ pub struct Evaluator {
     shared: Arc<dyn InCommon>,
     history: HistoryStore,
     windows: WindowStore,
-    /// Outputs that need the general path in the layout in force, ascending.
+    /// Outputs that need the general path in the current layout, ascending.
     irregular: Vec<Irregular>,
     always_general: bool,
     copied: Copied,
@@ -158,11 +158,11 @@ pub struct Buffers {
     overrides: Vec<Option<NodeId>>,
 }
 
-/// Number of frames that are kept for programs that take turns.
+/// Number of frames to keep for programs that alternate.
 const FRAMES_KEPT: usize = 32;
 
 impl Buffers {
-    /// Overwrites all columns, so that tests notice an evaluation that reads a
+    /// Overwrites all columns, and tests then notice an evaluation that reads a
     /// value it has not written. Do not call it between the steps of an
     /// evaluation.
     #[doc(hidden)]
@@ -198,8 +198,8 @@ impl Evaluator {
         Evaluator::assemble(program, binding, own, history, windows)
     }
 
-    /// Bytes of memory that it takes besides its program and layouts, which others
-    /// may share: most of them are previous samples.
+    /// Bytes of memory besides the program and layouts, which others may share.
+    /// Most of them are previous samples.
     pub fn bytes(&self) -> usize {
         let kept = self.history.bytes() + self.windows.bytes() + self.returning.bytes();
         size_of::<Evaluator>() + kept
@@ -399,7 +399,7 @@ impl Evaluator {
         Some(Irregular { output, has_columns })
     }
 
-    /// True if the columns of an output's previous samples can be used, but for those of its
+    /// True if the columns of an output's previous samples can be used, except those of its
     /// bases.
     fn has_usable_samples(&self, output: OutputId, layout: &Layout) -> bool {
         let needs = &self.program.needs;

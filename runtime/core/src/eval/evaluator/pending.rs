@@ -1,7 +1,7 @@
 //! One evaluation in steps. A step gives values, or it asks for further facts
 //! about the source and goes on with the answers.
 //!
-//! Nothing here waits or knows who answers.
+//! No step waits: the caller gets the answers and calls again.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ use crate::source::{Answer, FetchEvents, Freshness, Question, SourceError, of_ki
 
 /// The result of a step.
 #[derive(Debug)]
-// Exhaustive on purpose: who drives this must handle each of them, and the
-// compiler says where one is missing.
+// Exhaustive on purpose: a caller must handle each step, and the compiler
+// reports a missing one.
 pub enum Step<'w> {
     /// The evaluation is complete.
     Done(Evaluation<'w>),
@@ -189,7 +189,7 @@ impl<'w> Pending<'w> {
             Stage::OtherTimes { found, positions, .. } => {
                 let given = &mut buffers.answers.given;
                 expect(positions.len(), given.len())?;
-                // Any other answer means that there are no such names.
+                // Any other answer means that the source has no such names.
                 let names = given.drain(..).map(|names| of_kind(names).unwrap_or_default());
                 Next::Decode(found, positions.into_iter().zip(names).collect())
             }
@@ -210,7 +210,7 @@ impl<'w> Pending<'w> {
 enum Next {
     /// Ask again.
     Ask(Stage),
-    /// All facts are known, and the layout in force does not fit.
+    /// All facts are complete, and the current layout does not fit.
     Decode(Found, OtherNames),
     /// The layout fits and everything is decoded.
     Compute,

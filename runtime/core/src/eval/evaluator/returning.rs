@@ -1,9 +1,9 @@
-//! Layouts that return. The records of an archive may hold groups of metrics, and each
-//! group has a layout. The layouts take turns, and none of them is made anew.
+//! Layouts that alternate. The records of an archive may hold groups of metrics, and
+//! each group has a layout. A layout that comes back is reused instead of made again.
 //!
-//! Input: what a fetch delivered, as a hash. Output: the layout that fitted such a fetch
-//! before. The decoder finds out whether it still fits. While layouts take turns it is
-//! looked for before anything is decoded.
+//! Input: a hash of what a fetch delivered. Output: the layout that fitted such a fetch
+//! before. The decoder checks whether it still fits. While layouts take turns, the layout
+//! is looked up before anything is decoded.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -34,13 +34,13 @@ type States = Box<[Option<Arc<State>>]>;
 const KEPT: usize = 64;
 
 impl Returning {
-    /// Bytes of memory that it takes besides the states.
+    /// Bytes of memory besides the states.
     pub fn bytes(&self) -> usize {
         let states = self.known.iter().filter_map(|(_, states)| states.as_deref()).map(size_of_val);
         self.known.capacity() * size_of::<(u64, Option<States>)>() + states.sum::<usize>()
     }
 
-    /// Takes note of a layout that was made for a delivery.
+    /// Records a layout that was made for a delivery.
     pub fn note(&mut self, delivery: u64, layout: &Layout) {
         if let Some((_, states)) = self.known.iter_mut().find(|(known, _)| *known == delivery) {
             // States that are there did not fit. They are not tried again and again.

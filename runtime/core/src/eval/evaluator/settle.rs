@@ -1,6 +1,6 @@
-//! Turns a batch into columns. If the batch fits the layout in force, that is
-//! used, otherwise a new layout is made. A section that has not changed is
-//! decoded once and stays.
+//! Turns a batch into columns. If the batch fits the current layout, that
+//! layout is used; otherwise a new one is made. A section that has not changed
+//! is decoded once and stays.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::{InstId, PmStatus, Pmid, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
 use crate::result::{ResultBatch, ValueSet};
 
-/// The facts about a batch that the layout in force does not fit.
+/// The facts about a batch that the current layout does not fit.
 #[derive(Debug)]
 pub struct Found {
     /// Sections that are not as expected.
@@ -23,7 +23,7 @@ pub struct Found {
     pub named: Vec<Domain>,
     /// True if one of the sections needs these domains.
     pub needs_domains: bool,
-    /// What was delivered, if the layout may return.
+    /// The delivered form as a hash, if the layout may return.
     pub delivery: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Evaluator {
         }
     }
 
-    /// Decodes into the buffers all sections that fit the layout in force.
+    /// Decodes into the buffers all sections that fit the current layout.
     /// Returns true if these are all sections; otherwise the buffers list the
     /// others. `named` are the domains that filters read.
     pub(super) fn decode_as_expected(
@@ -83,7 +83,7 @@ impl Evaluator {
         Ok(true)
     }
 
-    /// Surveys the sections that the layout in force does not fit.
+    /// Surveys the sections that the current layout does not fit.
     pub(super) fn survey(
         &self,
         batch: &ResultBatch,
@@ -145,7 +145,7 @@ impl Evaluator {
         (0..found.named.len()).filter(is_outdated).collect()
     }
 
-    /// Finds or makes plans for the changed sections, puts them in force and
+    /// Finds or makes plans for the changed sections, makes them current and
     /// decodes.
     pub(super) fn change_layout(
         &mut self,

@@ -75,7 +75,7 @@ impl PreviousBits<'_> {
 pub struct Surroundings<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The layout in force.
+    /// The current layout.
     pub layout: &'a Layout,
     /// The frame with the decoded inputs.
     pub frame: &'a Frame,

@@ -339,7 +339,7 @@ fn per_instance(
     }
 }
 
-/// Writes the values of the instances that the filter of a node takes.
+/// Writes the values of the instances that a node's filter chooses.
 fn matching(
     around: &Surroundings<'_>,
     from: &NodeValue,

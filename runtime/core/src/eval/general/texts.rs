@@ -33,8 +33,8 @@ pub(super) fn is(
     verdicts(from, |bits| (around.text(bits) == text.as_bytes()) != negated, out)
 }
 
-/// Writes for each text whether a pattern occurs in it. Fails if one takes too
-/// long to search.
+/// Writes for each text whether a pattern occurs in it. Fails if a search would
+/// be too long.
 pub(super) fn matches(
     around: &Surroundings<'_>,
     from: &NodeValue,

@@ -18,7 +18,7 @@ use crate::program::{BaselineId, Binding, HistoryId, HistoryKey, Program, Reason
 const LARGE: usize = 1 << 16;
 
 impl HistoryStore {
-    /// Takes over the histories of a new program. The samples of the old
+    /// Changes to the histories of a new program. The samples of the old
     /// program are parked under the keys of its definitions.
     pub fn change_program(
         &mut self,

@@ -27,14 +27,14 @@ use crate::program::{
 /// All previous samples of a context.
 #[derive(Debug, Default)]
 pub struct HistoryStore {
-    /// Samples of the program in force, parallel to its histories.
+    /// Samples of the current program, parallel to its histories.
     entries: Vec<Entry>,
     /// Samples of definitions that do not share, ascending. None of them is
     /// resident.
     apart: Vec<(BaselineId, Entry)>,
     /// Samples that kernels read, by section.
     blocks: Vec<Vec<u8>>,
-    /// Samples of definitions that are not in the program in force.
+    /// Samples of definitions outside the current program.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
     latest: Option<Timestamp>,
@@ -62,7 +62,7 @@ pub struct Sample {
 }
 
 impl HistoryStore {
-    /// Bytes of memory that the samples take, but for those beside the blocks.
+    /// Bytes of memory of the samples, except those beside the blocks.
     pub fn bytes(&self) -> usize {
         let entries = size_of::<Entry>() * self.entries.capacity()
             + size_of::<(BaselineId, Entry)>() * self.apart.capacity()

@@ -103,8 +103,7 @@ impl Analysis<'_> {
     }
 
     fn analyse_nodes(&mut self, dirty: &[SectionId]) {
-        // Goes through the nodes in the order of the program, whatever their
-        // sections are.
+        // Visits the nodes in the order of the program, across sections.
         if dirty.len() == self.sections.all.len() {
             for id in (0..self.program.nodes.len() as u32).map(NodeId) {
                 self.analyse_node(id);

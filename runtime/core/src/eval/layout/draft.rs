@@ -25,14 +25,15 @@ pub struct Draft {
     pub plan: Option<Arc<Plan>>,
     /// The instances of each set.
     pub sets: Vec<Arc<[InstId]>>,
-    /// The instances that filters take.
+    /// The instances that filters choose.
     pub taken: Taken,
     /// False if the draft serves only one fetch. Either a value could not be
     /// decoded, so the same counts may mean something else next time; or a
     /// previous sample has other lanes than its operand now; or a filter left
     /// out instances whose differences begin.
     pub lasting: bool,
-    /// For each set, whether it has an instance twice, if known.
+    /// For each set, true if it has an instance twice; `None` before that is
+    /// determined.
     repeats: Vec<Option<bool>>,
     /// The sets by their instances, once there are many sets.
     index: HashMap<Arc<[InstId]>, SetId>,

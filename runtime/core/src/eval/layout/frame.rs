@@ -90,7 +90,7 @@ impl Frame {
         self.program.strong_count() > 0
     }
 
-    /// Takes over the memory of another frame that is not in use now.
+    /// Reuses the memory of another frame that is idle.
     pub fn take_arena(&mut self, other: Option<&mut Frame>) {
         if let Some(other) = other {
             self.arena = std::mem::take(&mut other.arena);
@@ -141,8 +141,7 @@ impl Frame {
         let placed = &mut self.placed[section.index()];
         let need = placed.begin(state)?;
         if need > placed.room() {
-            // A little more room, so that not every new instance moves the
-            // section.
+            // Some spare room: a new instance then seldom moves the section.
             let room = (need + need / 8).next_multiple_of(64);
             self.wasted += placed.room();
             placed.move_to(offset(self.end)?, room);

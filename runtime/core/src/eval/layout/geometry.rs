@@ -99,8 +99,8 @@ impl Geometry {
     }
 }
 
-/// Number of lanes to make room for if there are `lanes` now. It leaves room
-/// for instances that come one by one, so that columns stay in place.
+/// Number of lanes to make room for if there are `lanes` now. Spare room lets
+/// columns stay in place when instances come one by one.
 fn lasting_room(lanes: u32) -> u32 {
     let step = (lanes / 32).next_power_of_two().max(LANE_GROUP as u32);
     lanes.next_multiple_of(step)

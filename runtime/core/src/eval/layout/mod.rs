@@ -75,7 +75,7 @@ pub struct State {
     pub plan: Arc<Plan>,
     /// Instances of each set of the plan.
     pub sets: Box<[Arc<[InstId]>]>,
-    /// For each filter by pattern, the instances that it takes out of all that
+    /// For each filter by pattern, the instances that it chooses among all that
     /// its operand can have.
     pub taken: Taken,
     /// False for a state that serves only one fetch.
@@ -100,12 +100,12 @@ impl State {
     }
 }
 
-/// The instances that filters by pattern take, by node. A pattern may take too
+/// The instances that filters by pattern choose, by node. A search may be too
 /// long to decide.
 #[derive(Debug, Default, PartialEq)]
 pub struct Taken(Vec<(NodeId, TakenIds)>);
 
-/// The instances that one filter takes, or the status if the pattern took too
+/// The instances that one filter chooses, or the status if the search was too
 /// long.
 pub type TakenIds = Result<Arc<[InstId]>, PmStatus>;
 
@@ -189,7 +189,7 @@ impl Layout {
         state.plan.outputs.get(home.at as usize)
     }
 
-    /// The instances that a filter by a pattern takes, if it was evaluated.
+    /// The instances that a filter by a pattern chooses, if it was evaluated.
     pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
         self.state(self.sections.section_of(node))?.taken.get(node)
     }

@@ -41,8 +41,9 @@ pub struct Plan {
     pub firsts: Box<[FirstLane]>,
     /// Lanes to write before anything is computed.
     pub fills: Box<[Fill]>,
-    /// How histories keep their operands, parallel to the section's histories.
-    /// The error is the operand's status if it has no column now.
+    /// The way in which histories keep their operands, parallel to the
+    /// section's histories. The error is the operand's status if it has no
+    /// column now.
     pub histories: Box<[Result<Kept, Status>]>,
     /// The plans of outputs, parallel to the section's outputs.
     pub outputs: List<OutputPlan>,
@@ -93,7 +94,7 @@ pub struct Aligned {
     pub have: SetId,
     /// Place for the copy, if the lanes are not already there in one piece.
     pub to: Place,
-    /// The set wanted.
+    /// The set to align with.
     pub want: SetId,
     /// Bytes of a lane.
     pub width: u32,
@@ -176,7 +177,7 @@ pub struct Row {
     pub constants: u32,
 }
 
-/// How a history keeps its operand as the next sample.
+/// The columns of an operand that a history keeps as the next sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kept {
     /// The set of the operand's lanes.

@@ -117,14 +117,15 @@ impl Analysis<'_> {
         }
     }
 
-    /// Takes away the instances of a node that cannot have a value yet, because
-    /// a difference below it lacks their previous values. A pattern must not
+    /// Removes the instances of a node that cannot have a value yet, because a
+    /// difference below it lacks their previous values. A pattern must not
     /// decide about them. Returns false if the next fetch may bring them.
     fn leave_begun(&self, node: NodeId, ids: &mut Cow<'_, [InstId]>) -> bool {
         let mut is_settled = true;
-        // Whether an instance needs its own value of the node, or any.
+        // Nodes to visit, each with true if an instance needs its own value of
+        // the node, false if any suffices.
         let mut below = vec![(node, true)];
-        // Nodes are shared, so that there may be very many ways to one.
+        // Nodes are shared, and very many paths may lead to one.
         let mut seen = FxHashSet::default();
         while let Some((id, is_own)) = below.pop() {
             if !seen.insert((id, is_own)) {

@@ -56,8 +56,9 @@ pub struct Sections {
     firsts: FxHashMap<StepOperand, u32>,
     /// Bytes before the first column.
     pub fixed_size: u32,
-    /// The outputs that depend on each step, but for users of other such outputs.
-    /// Parallel to the program's steps; empty for a step whose kernel has no flags.
+    /// The outputs that depend on each step, without the users of other such
+    /// outputs. Parallel to the program's steps; empty for a step whose kernel has
+    /// no flags.
     pub dependents: Lists<OutputId>,
     /// Number of phases of kernel calls. One more phase of copies follows.
     pub levels: u32,

@@ -47,7 +47,7 @@ impl Shape {
 /// The shape of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InputShape {
-    /// Whether there are values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// Its instances.
     pub set: SetId,
@@ -62,7 +62,7 @@ pub struct InputShape {
 /// The shape of a node in the regular case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeShape {
-    /// Whether there are values.
+    /// The status: values, or the reason why there are none.
     pub status: Status,
     /// The set of its lanes.
     pub set: SetId,

@@ -85,7 +85,7 @@ fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
         return Err(bad("this is not an index"));
     }
     let count = number(&mut rest)?;
-    // Each block takes at least two bytes.
+    // Each block has at least two bytes.
     if count > rest.len() as u64 / 2 {
         return Err(bad("an index has fewer blocks than it says"));
     }

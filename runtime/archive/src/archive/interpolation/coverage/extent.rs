@@ -69,7 +69,7 @@ impl Coverage {
             };
             let failed = error.is_some();
             let left_out = self.edge(side).reader.take_left_out();
-            // Nothing is known of the time after damage, not even at the very end.
+            // After damage the time is unknown, even at the very end.
             if lost || failed {
                 self.add_gap(side);
             }
