@@ -7,6 +7,9 @@
 //!                  pcp_error            diagnostics     diagnostics
 //! ```
 //!
+//! Of expressions in definition files that differ in names of metrics only, the grammar reads the
+//! first (`shapes`).
+//!
 //! Parsing never fails: [`parse_expr`] gives a tree, with error nodes where the
 //! text is wrong, and libpcp's message about it.
 //!
