@@ -24,6 +24,21 @@ const RUNS: &[(&str, &[&str])] = &[
         "names_and_expressions",
         &["eval", "-a", TYPES, "-s", "2", "a.i.u32", "sum(a.i.u32) / 3", "s.str"],
     ),
+    (
+        "columns",
+        &[
+            "eval",
+            "-a",
+            DYN,
+            "-s",
+            "30",
+            "--format",
+            "columns",
+            "dyn.i.u32 * 2",
+            "dyn.str",
+            "no.such",
+        ],
+    ),
     ("json", &["eval", "-a", TYPES, "-s", "2", "--format", "json", "a.c.u64", "rate(s.c.f64)"]),
     (
         "csv",
