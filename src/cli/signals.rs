@@ -102,7 +102,7 @@ impl Clock for Signals {
 /// Makes a write beyond the limit of the size of files (`ulimit -f`) fail as on
 /// a full disk, instead of letting SIGXFSZ end the process.
 pub fn outlive_file_size_limit() {
-    // Nobody reads the flag. If no handler can be installed, nothing changes.
+    // The flag is unused. If no handler can be installed, nothing changes.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 

@@ -16,7 +16,7 @@ pub enum Stop {
     /// The usage is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The usage is wrong, which takes several lines to say.
+    /// The usage is wrong; the error has several lines.
     #[error("{0}")]
     UsageLines(Lines),
     /// What makes a tool of PCP end with status 1, in its words.

@@ -1,8 +1,8 @@
 //! `pmderive check`: shows every mistake in definitions and expressions.
 //!
-//! With a source it checks everything that evaluation needs. Without one it checks
-//! what the texts alone tell. Definitions over a fleet are checked together with
-//! those of its hosts; then the source stands for the hosts.
+//! With a source it checks everything that evaluation needs. Without one it checks only what
+//! the texts tell. Definitions over a fleet are checked together with those of its hosts; the
+//! source then stands for the hosts.
 
 mod arguments;
 mod changed;
@@ -74,7 +74,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
             checked.narrow(changed.as_ref());
         }
         if arguments.diff {
-            // What is in the files is what is told.
+            // Diagnostics refer to the texts as they are in the files.
             let files = fixing.undone();
             checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
             checked.narrow(changed.as_ref());
@@ -92,7 +92,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     } else if arguments.diff {
         outcome = outcome.max(fixing.show(messages)?);
     }
-    // What was found without the source counts even if the source failed.
+    // Mistakes found without the source count even if the source failed.
     if let Some(failure) = failure {
         let place = |path| settings.definitions.place_of_metadata(path);
         if let Some(place) = metadata.and_then(place) {
@@ -104,7 +104,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     Ok(outcome)
 }
 
-/// Definitions, and what is wrong with them.
+/// Definitions with their diagnostics.
 struct CheckedDefinitions {
     definitions: CommandDefinitions,
     diagnostics: Diagnostics,
@@ -114,7 +114,7 @@ struct CheckedDefinitions {
 }
 
 impl CheckedDefinitions {
-    /// What has changed around the files since a revision.
+    /// Asks git which files around the definitions have changed since a revision.
     fn changed_since(&self, revision: &str) -> Result<Changed, Stop> {
         let own = self.definitions.own_texts();
         let file = own.first().map_or(".", |text| &*self.definitions.sources.get(*text).name);
@@ -130,7 +130,7 @@ impl CheckedDefinitions {
     }
 }
 
-/// Checks once, with the edits so far.
+/// Checks once, with the edits made so far.
 fn check(
     arguments: &CheckArguments,
     settings: &Settings,
@@ -202,7 +202,7 @@ fn check(
         found.retain(|one| settings.lints(one.span.source, sources));
         diagnostics.extend(found);
     }
-    // Without metadata most lints are silent.
+    // Without metadata most lints find nothing.
     let examination = examination.filter(|_| settings.lint);
     let mut linted = examination.map_or(Vec::new(), |whole| seen_whole(&selection, &whole));
     linted.retain(|name| settings.lints(name.source, sources));
@@ -212,8 +212,8 @@ fn check(
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }
 
-/// Definitions and expressions, those that were refused included, and lines
-/// that are no definition although one is due.
+/// Counts definitions and expressions, refused ones included, and lines that should be a
+/// definition but are none.
 fn count(definitions: &CommandDefinitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);

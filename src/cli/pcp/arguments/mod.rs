@@ -1,6 +1,6 @@
-//! The arguments of `info`, `val` and `probe` with `--compat`. They are read as
-//! pmGetOptions(3) reads those of pminfo, pmval and pmprobe, and refused in the words
-//! of those tools.
+//! The arguments of `info`, `val` and `probe` with `--compat`. They are parsed as
+//! pmGetOptions(3) parses those of pminfo, pmval and pmprobe. Errors are in the words of those
+//! tools.
 //!
 //! ```text
 //! variables ─────────────────┐
@@ -9,8 +9,8 @@
 //!               tools (the options of each tool) ─────────────────────────┘
 //! ```
 //!
-//! Without `--compat` clap reads the arguments. It always reads the options that only
-//! this program has.
+//! Without `--compat` clap parses the arguments. It always parses the options that only this
+//! program has.
 
 mod debug;
 mod impersonated;
@@ -34,12 +34,11 @@ use crate::cli::environment::Setting;
 use crate::escape::Foreign;
 
 impl Impersonated {
-    /// The arguments in a form that means the same to clap, in which every
-    /// option is a word with what belongs to it. `own` are the options that only
-    /// this program has, `settings` those that variables give.
+    /// Translates the arguments for clap: each option becomes a word with its argument. `own`
+    /// are the options that only this program has, `settings` those that variables give.
     ///
     /// # Errors
-    /// What the tool says instead of doing anything.
+    /// The tool ends at once, with a text.
     pub fn translate(
         self,
         arguments: &[OsString],
