@@ -1,5 +1,7 @@
 //! Environment variables that stand for options, see pmGetOptions(3). Only the commands named
 //! after PCP's tools read them.
+//!
+//! A variable is an option in front of all arguments. The commands give the options a meaning.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -151,7 +151,7 @@ impl Messages {
         if let Some(tool) = self.tool {
             self.text(&usage(tool.tool, tool.dialect).into());
         }
-        Stop::Said
+        Stop::Reported
     }
 
     /// Reports a failed fetch, as [`Messages::error_lines`]. Messages in pmval's place have

@@ -101,12 +101,12 @@ pub fn main() -> ExitCode {
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
-            Stop::Tool(_) | Stop::Said => ExitStatus::Failed,
+            Stop::Tool(_) | Stop::Reported => ExitStatus::Failed,
             Stop::Usage(_) | Stop::UsageLines(_) => ExitStatus::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => ExitStatus::SourceFailed,
         };
         match &stop {
-            Stop::Said => {}
+            Stop::Reported => {}
             Stop::UsageLines(lines) | Stop::Tool(lines) => messages.error_lines(&[lines]),
             _ => messages.error(&stop),
         }

@@ -15,7 +15,7 @@ use crate::cli::source::open_metadata;
 use crate::cli::stop::Stop;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
+use crate::fleet::plan::{LoadedPlan, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
 use crate::fleet::stages;
 
@@ -26,7 +26,7 @@ pub fn run(
     messages: &mut Messages,
 ) -> Result<ExitStatus, Stop> {
     messages.set_words(arguments.diag);
-    let Loaded { plan, sources, mut diagnostics, mut problems, .. } =
+    let LoadedPlan { plan, sources, mut diagnostics, mut problems, .. } =
         load_anyway(&Origin::File(path.to_owned()));
     let mut count = 0;
     let mut is_offline = false;

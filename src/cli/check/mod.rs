@@ -5,10 +5,10 @@
 //! source then stands for the hosts.
 
 mod arguments;
-mod changed;
+mod changed_files;
 #[cfg(feature = "fleet")]
 mod configuration;
-mod fixing;
+mod file_edits;
 mod report;
 mod settings;
 
@@ -32,8 +32,8 @@ use super::missing::{LeftOutDefinitions, Missing};
 use super::source::open_metadata;
 use super::stop::Stop;
 pub use arguments::CheckArguments;
-use changed::Changed;
-use fixing::Fixing;
+use changed_files::ChangedFiles;
+use file_edits::FileEdits;
 use report::{sum_up, tell};
 use settings::{Settings, settings};
 
@@ -58,24 +58,24 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
         Ok(source) => (source, None),
         Err(error) => (None, Some(error)),
     };
-    let mut fixing = Fixing::default();
-    let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+    let mut edits = FileEdits::default();
+    let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &edits)?;
     let changed = arguments.changed_since.as_ref().map(|revision| checked.changed_since(revision));
     let changed = changed.transpose()?;
     checked.narrow(changed.as_ref());
     if arguments.fix || arguments.diff {
-        fixing.keep_standard_input(&checked.definitions);
+        edits.keep_standard_input(&checked.definitions);
         loop {
             let CheckedDefinitions { definitions, diagnostics, .. } = &checked;
-            if !fixing.apply(diagnostics, arguments, definitions) {
+            if !edits.apply(diagnostics, arguments, definitions) {
                 break;
             }
-            checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+            checked = check(arguments, &settings, &mut source, failure.is_none(), &edits)?;
             checked.narrow(changed.as_ref());
         }
         if arguments.diff {
             // Diagnostics refer to the texts as they are in the files.
-            let files = fixing.undone();
+            let files = edits.undone();
             checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
             checked.narrow(changed.as_ref());
         }
@@ -88,9 +88,9 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     let mut outcome = if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     left_out.tell(arguments.verbose, messages);
     if arguments.fix {
-        outcome = outcome.max(fixing.write(messages));
+        outcome = outcome.max(edits.write(messages));
     } else if arguments.diff {
-        outcome = outcome.max(fixing.show(messages)?);
+        outcome = outcome.max(edits.show(messages)?);
     }
     // Mistakes found without the source count even if the source failed.
     if let Some(failure) = failure {
@@ -115,14 +115,14 @@ struct CheckedDefinitions {
 
 impl CheckedDefinitions {
     /// Asks git which files around the definitions have changed since a revision.
-    fn changed_since(&self, revision: &str) -> Result<Changed, Stop> {
+    fn changed_since(&self, revision: &str) -> Result<ChangedFiles, Stop> {
         let own = self.definitions.own_texts();
         let file = own.first().map_or(".", |text| &*self.definitions.sources.get(*text).name);
-        Changed::since(revision, Path::new(file))
+        ChangedFiles::since(revision, Path::new(file))
     }
 
     /// Drops findings about definitions that have not changed (`--changed-since`).
-    fn narrow(&mut self, changed: Option<&Changed>) {
+    fn narrow(&mut self, changed: Option<&ChangedFiles>) {
         let Some(changed) = changed else { return };
         let own = self.definitions.own_texts();
         let CommandDefinitions { registry, sources, .. } = &self.definitions;
@@ -136,12 +136,12 @@ fn check(
     settings: &Settings,
     source: &mut Option<Box<dyn MetadataSource>>,
     has_source: bool,
-    fixing: &Fixing,
+    edits: &FileEdits,
 ) -> Result<CheckedDefinitions, Stop> {
     let (mut definitions, others) = CommandDefinitions::read_positional(
         &settings.definitions,
         &arguments.positional,
-        fixing.sources(),
+        edits.sources(),
     );
     definitions.select_all();
     let (names, expressions): (Vec<&String>, Vec<&String>) =

@@ -64,11 +64,11 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),
         selected: &selected,
-        told: Told::default(),
+        printed: PrintedMessages::default(),
         messages,
         answered: false,
     };
-    run.told.note(selected.of_rows(&selected.found));
+    run.printed.note(selected.of_rows(&selected.found));
     let mut left = samples;
     // Differences need earlier samples.
     let mut primes: Option<u64> = None;
@@ -134,7 +134,7 @@ fn zone(text: &str) -> Result<TimeZone, Stop> {
 
 /// The messages that were printed already.
 #[derive(Default)]
-struct Told {
+struct PrintedMessages {
     /// Map from each failing host to its reason.
     failing: std::collections::BTreeMap<Box<str>, Arc<str>>,
     /// Programs by address whose diagnostics are printed completely. The map holds them, so no
@@ -145,7 +145,7 @@ struct Told {
     of_rows: HashMap<Box<str>, String>,
 }
 
-impl Told {
+impl PrintedMessages {
     /// Keeps the mistakes of rows that had none so far.
     fn note(&mut self, mistakes: impl Iterator<Item = (Box<str>, String)>) {
         for (row, mistake) in mistakes {
@@ -158,7 +158,7 @@ impl Told {
 struct HostsRun<'r> {
     sheet: Sheet,
     selected: &'r HostsSelection,
-    told: Told,
+    printed: PrintedMessages,
     messages: &'r mut Messages,
     /// True once some host has answered.
     answered: bool,
@@ -174,13 +174,13 @@ impl HostsRun<'_> {
     ) -> Result<Vec<Frame>, Stop> {
         let sampled = hosts.sample(slot);
         for frame in &sampled.frames {
-            self.told.failing.remove(&frame.target.name);
+            self.printed.failing.remove(&frame.target.name);
             aggregates.collector.frame(frame);
             self.answered = true;
         }
         for (target, words) in sampled.failed {
             aggregates.collector.failed(&target, slot);
-            let before = self.told.failing.insert(target.name.clone(), Arc::clone(&words));
+            let before = self.printed.failing.insert(target.name.clone(), Arc::clone(&words));
             if before.is_none_or(|before| before != words) {
                 match words.starts_with(&*target.name) {
                     true => self.messages.error(&words),
@@ -193,22 +193,22 @@ impl HostsRun<'_> {
 
     /// Prints the diagnostics of definitions on hosts and over the fleet, each once.
     fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> ExitStatus {
-        let mut outcome = match self.told.failing.is_empty() {
+        let mut outcome = match self.printed.failing.is_empty() {
             true => ExitStatus::Good,
             false => ExitStatus::Failed,
         };
         // A program that no host and no engine holds does not come back.
-        self.told.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
+        self.printed.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
         for (host, compiled) in hosts.compiled() {
             let address = Arc::as_ptr(compiled).addr();
-            if self.told.compiled.insert(address, Arc::clone(compiled)).is_none() {
+            if self.printed.compiled.insert(address, Arc::clone(compiled)).is_none() {
                 self.of_hosts(host, compiled);
             }
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
             outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
         let of_fleet = aggregates.evaluation.diagnostics().clone();
-        self.told.note(self.selected.of_rows(&of_fleet));
+        self.printed.note(self.selected.of_rows(&of_fleet));
         if of_fleet.errors() > 0 {
             outcome = ExitStatus::Failed;
         }
@@ -223,8 +223,8 @@ impl HostsRun<'_> {
     fn of_hosts(&mut self, host: &str, compiled: &Compiled) {
         let found = compiled.diagnostics().clone();
         let mut found = self.selected.definitions.without_hidden_ones_of_system(found);
-        self.told.note(self.selected.of_rows(&found));
-        let mistakes = &mut self.told.mistakes;
+        self.printed.note(self.selected.of_rows(&found));
+        let mistakes = &mut self.printed.mistakes;
         found.retain(|one| mistakes.insert((one.message.clone(), one.span)));
         if !found.is_empty() {
             self.messages.line(&format_args!("on {host} and hosts like it:"));
@@ -241,7 +241,7 @@ impl HostsRun<'_> {
         printer: &mut Printer,
     ) -> Result<ExitStatus, Stop> {
         let fleet = of_fleet.iter().find_map(Event::frame);
-        let of_rows = &self.told.of_rows;
+        let of_rows = &self.printed.of_rows;
         let mistake = |row: &str| of_rows.get(row).cloned();
         let mut outcome = ExitStatus::Good;
         self.sheet.show(at.into(), frames, fleet, mistake, |shown| {

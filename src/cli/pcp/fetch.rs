@@ -139,7 +139,7 @@ pub fn fetch(
 pub const TOGETHER: usize = 128;
 
 /// Result of fetching a metric by itself.
-pub struct Fetched {
+pub struct MetricFetch {
     /// The values. The outer error means that the fetch failed.
     pub outcome: Result<Values, PmStatus>,
     /// Position of the archive after the fetch.
@@ -153,8 +153,8 @@ pub fn fetch_each(
     pmids: &[Pmid],
     domains: &mut Domains,
     messages: &Messages,
-) -> Result<Vec<Fetched>, Stop> {
-    let mut found: Vec<Option<Fetched>> = pmids.iter().map(|_| None).collect();
+) -> Result<Vec<MetricFetch>, Stop> {
+    let mut found: Vec<Option<MetricFetch>> = pmids.iter().map(|_| None).collect();
     // Without operands every record counts. For some such metrics libpcp returns a status only
     // if the list has no other metric.
     let reads = source.context.reads(pmids)?;
@@ -175,7 +175,7 @@ pub fn fetch_each(
                 open.retain(|metric| {
                     let values = values.next().unwrap_or(Err(PmStatus::IPC));
                     if is_first[*metric] {
-                        found[*metric] = Some(Fetched { outcome: Ok(values), at });
+                        found[*metric] = Some(MetricFetch { outcome: Ok(values), at });
                     }
                     !is_first[*metric]
                 });
@@ -186,14 +186,14 @@ pub fn fetch_each(
             }
             Err(PmStatus::EOL) => {
                 for metric in open.drain(..) {
-                    found[metric] = Some(Fetched { outcome: Err(PmStatus::EOL), at });
+                    found[metric] = Some(MetricFetch { outcome: Err(PmStatus::EOL), at });
                 }
             }
             // Others may find their records before the damage, or pass over it.
             Err(_) => break,
         }
     }
-    let alone = |(pmid, found): (&Pmid, Option<Fetched>)| {
+    let alone = |(pmid, found): (&Pmid, Option<MetricFetch>)| {
         if let Some(found) = found {
             return Ok(found);
         }
@@ -204,7 +204,7 @@ pub fn fetch_each(
             Context::Archive(archive) => Some(archive.origin()),
             _ => None,
         };
-        Ok(Fetched { outcome, at })
+        Ok(MetricFetch { outcome, at })
     };
     pmids.iter().zip(found).map(alone).collect()
 }

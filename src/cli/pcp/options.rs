@@ -184,7 +184,7 @@ impl PcpOptions {
             messages.error(&format_args!("Cannot load namespace from \"{file}\": {status}"));
             has_failed = true;
         }
-        if has_failed { Err(Stop::Said) } else { Ok(loaded) }
+        if has_failed { Err(Stop::Reported) } else { Ok(loaded) }
     }
 
     fn open_source(&self, dialect: Dialect, messages: &Messages) -> Result<Context, Stop> {

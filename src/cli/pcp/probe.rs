@@ -11,7 +11,7 @@ use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::{BatchArgument, Batches};
 use crate::cli::pcp::fetch::{
-    Domain, Domains, Fetched, TOGETHER, Values, fetch, fetch_each, print_value,
+    Domain, Domains, MetricFetch, TOGETHER, Values, fetch, fetch_each, print_value,
 };
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::PcpOptions;
@@ -165,7 +165,7 @@ struct Probe<'a> {
     messages: &'a mut Messages,
     domains: Domains,
     /// Results of metrics that were fetched ahead of their turn.
-    ahead: HashMap<Pmid, Fetched>,
+    ahead: HashMap<Pmid, MetricFetch>,
     out: Output,
 }
 
@@ -340,7 +340,7 @@ impl Probe<'_> {
         indoms: impl Iterator<Item = InDom>,
     ) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
         if let [pmid] = pmids
-            && let Some(Fetched { outcome, .. }) = self.ahead.remove(pmid)
+            && let Some(MetricFetch { outcome, .. }) = self.ahead.remove(pmid)
         {
             return Ok(outcome.map(|values| vec![values]));
         }

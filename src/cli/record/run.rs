@@ -126,7 +126,7 @@ impl RecordingRun<'_> {
             (Err(RecorderError::Write(error)), _) | (Ok(_), Err(error)) => {
                 let stays = match extent.records {
                     0 => String::new(),
-                    _ => format!("; what was written before stays readable: {summary}"),
+                    _ => format!("; the records before stay readable: {summary}"),
                 };
                 Err(Stop::Archive(format!("{error}{stays}")))
             }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pmderive::internal::fleet::frame::StaleReason;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::text::Writer;
@@ -49,7 +49,7 @@ pub fn listen() -> Listen {
     Listen { sink: Some(SinkPlace(0)), ..Listen::on("127.0.0.1:0".parse().expect("an address")) }
 }
 
-fn start(listen: Listen, newest: &Arc<Newest>, own: Own) -> Listener {
+fn start(listen: Listen, newest: &Arc<NewestFrames>, own: Own) -> Listener {
     newest.limit(usize::MAX, Arc::clone(&own.numbers));
     Listener::start(listen, Arc::clone(newest), Arc::new(own)).expect("a listener")
 }
@@ -77,7 +77,7 @@ shop_requests_total{exported_rack="of PCP",hostname="vm",instance="web1:44321",r
 
 #[test]
 fn a_host_is_shown_in_both_forms_until_it_is_stale() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     let listener = start(listen(), &newest, Own::default());
     let host = Host::new("web1:44321");
     newest.tell(&host.frame(Nanos(1_700_000_000_123_000_000), RATES));
@@ -115,7 +115,7 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
 
 #[test]
 fn requests_are_answered() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     newest.tell(&Host::new(Target::FLEET).frame(Nanos(0), RATES));
     newest.tell(&Host::new("web1:44321").frame(Nanos(0), RATES));
     let listener = start(listen(), &newest, Own::default());
@@ -211,12 +211,12 @@ fn the_token_is_asked_for() {
     assert_eq!(reload(""), 401);
     assert_eq!(reload("authorization: Bearer s3cret\r\n"), 200);
     std::fs::write(&file, "another\n").expect("a file");
-    let changing = listener.changing();
-    changing.renew(changing.read().expect("a token"));
+    let settings = listener.settings();
+    settings.renew(settings.read().expect("a token"));
     let headers = "authorization: Bearer another\r\n";
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     std::fs::write(&file, "").expect("a file");
-    assert!(changing.read().is_err());
+    assert!(settings.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
     assert_eq!(numbers.requests(RequestOutcome::Refused), 9);

@@ -12,7 +12,7 @@ use crate::cli::stop::Stop;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};
-use crate::fleet::host::{Polled, Shared};
+use crate::fleet::host::{PolledHost, Shared};
 use crate::fleet::numbers::HostNumbers;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::plan::PlannedGroup;
@@ -30,7 +30,7 @@ pub struct Hosts {
     local: LocalSet,
     shared: Rc<Shared>,
     caught: Arc<Caught>,
-    all: Vec<(Arc<Target>, Option<Polled<Machine>>)>,
+    all: Vec<(Arc<Target>, Option<PolledHost<Machine>>)>,
 }
 
 /// Result of fetching all hosts.
@@ -69,7 +69,7 @@ impl Hosts {
         let mut targets = targets.to_vec();
         targets.sort_by(|a, b| a.name.cmp(&b.name));
         let host = |target: Arc<Target>| {
-            let polled = Polled::new(Arc::clone(&target), Arc::clone(group));
+            let polled = PolledHost::new(Arc::clone(&target), Arc::clone(group));
             (target, Some(polled))
         };
         let all = targets.into_iter().map(host).collect();

@@ -25,7 +25,7 @@ mod tests;
 use std::ffi::OsString;
 
 pub use self::impersonated::{EarlyEnd, Impersonated, refused_host};
-use self::option_rules::Said;
+use self::option_rules::GivenOptions;
 pub use self::scan::OwnOption;
 use self::scan::{Part, scan};
 pub use self::tools::Tool;
@@ -47,22 +47,22 @@ impl Impersonated {
     ) -> Result<Vec<OsString>, EarlyEnd> {
         let Impersonated { tool, dialect } = self;
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
-        let mut said = Said::new(self);
-        settings.iter().for_each(|setting| said.setting(setting));
+        let mut given = GivenOptions::new(self);
+        settings.iter().for_each(|setting| given.setting(setting));
         let (mut own_words, mut operands) = (Vec::new(), Vec::new());
         for part in scan(tool, dialect, own, &arguments[2..], is_posix) {
             match part {
-                Part::Option(option, argument) => said.option(option, argument),
+                Part::Option(option, argument) => given.option(option, argument),
                 Part::Own(words) => own_words.extend(words),
                 Part::Operand(operand) => operands.push(operand),
-                Part::Wrong(problem) => said.wrong(&[&Foreign(&problem)]),
+                Part::Wrong(problem) => given.wrong(&[&Foreign(&problem)]),
             }
         }
-        said.end(&operands)?;
-        said.look_at_host(&operands)?;
+        given.end(&operands)?;
+        given.look_at_host(&operands)?;
         let mut translated = arguments[..2].to_vec();
         translated.extend(own_words);
-        translated.extend(said.translated);
+        translated.extend(given.translated);
         translated.push("--".into());
         translated.extend(operands);
         Ok(translated)

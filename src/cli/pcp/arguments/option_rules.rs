@@ -32,7 +32,7 @@ const NUMBERS: [(&str, i32, &str); 4] = [
 ];
 
 /// The options read so far, as far as they constrain others.
-pub struct Said {
+pub struct GivenOptions {
     of: Impersonated,
     /// Errors so far, line by line.
     text: Lines,
@@ -41,7 +41,7 @@ pub struct Said {
     /// True if something other than the arguments is wrong.
     has_failed: bool,
     has_names: bool,
-    /// No metrics are to be fetched at a time.
+    /// True if the size of a batch of metrics is zero.
     has_empty_batches: bool,
     host: Option<OsString>,
     /// Words of the options read. All ways to name an archive count as `archive`.
@@ -50,10 +50,10 @@ pub struct Said {
     pub translated: Vec<OsString>,
 }
 
-impl Said {
+impl GivenOptions {
     /// The state before the first option.
-    pub fn new(of: Impersonated) -> Said {
-        Said {
+    pub fn new(of: Impersonated) -> GivenOptions {
+        GivenOptions {
             of,
             text: Lines::default(),
             is_wrong: false,

@@ -9,7 +9,7 @@ use super::arguments::InfoShown;
 use crate::cli::pcp::source::AnyNamed;
 
 /// Properties of a metric.
-pub struct Described<'n> {
+pub struct MetricInfo<'n> {
     /// The requested name.
     pub name: &'n str,
     /// Its identifier, if the name has one.
@@ -54,12 +54,12 @@ pub fn describe<'n>(
     context: &mut Session<AnyNamed>,
     names: &[&'n str],
     shown: &InfoShown,
-) -> Result<Vec<Described<'n>>, SourceError> {
+) -> Result<Vec<MetricInfo<'n>>, SourceError> {
     let is_bare = !(shown.needs_desc() || shown.pmid || shown.fullpmid);
     let needs_pmid = !is_bare || shown.oneline || shown.helptext;
-    let mut found: Vec<Described<'n>> = names
+    let mut found: Vec<MetricInfo<'n>> = names
         .iter()
-        .map(|name| Described {
+        .map(|name| MetricInfo {
             name,
             pmid: Err(PmStatus::NAME),
             desc: Err(PmStatus::PMID),

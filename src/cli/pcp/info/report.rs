@@ -11,12 +11,12 @@ use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceErr
 
 use super::arguments::InfoShown;
 use super::labels::Labels;
-use super::lookup::{Described, describe};
+use super::lookup::{MetricInfo, describe};
 use super::values;
 use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
-use crate::cli::pcp::fetch::{Domains, Fetched, TOGETHER, Values, fetch, fetch_each};
+use crate::cli::pcp::fetch::{Domains, MetricFetch, TOGETHER, Values, fetch, fetch_each};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
@@ -93,11 +93,11 @@ impl<'s> Report<'s> {
             for metric in batch {
                 match fetched.next() {
                     None => self.metric(metric, None)?,
-                    Some(Fetched { outcome: Ok(values), at }) => {
+                    Some(MetricFetch { outcome: Ok(values), at }) => {
                         at.map_or(Ok(()), |at| self.source.stand_at(at))?;
                         self.metric(metric, Some(values))?;
                     }
-                    Some(Fetched { outcome: Err(status), .. }) => {
+                    Some(MetricFetch { outcome: Err(status), .. }) => {
                         let (name, status) = (self.shown_name(metric.name), self.text(status));
                         let _ = writeln!(self.out, "{name}: pmFetch: {status}");
                     }
@@ -115,7 +115,7 @@ impl<'s> Report<'s> {
         self.out.escaping().text(name)
     }
 
-    fn look_up_labels(&mut self, metrics: &[Described<'_>]) -> Result<(), SourceError> {
+    fn look_up_labels(&mut self, metrics: &[MetricInfo<'_>]) -> Result<(), SourceError> {
         let Report { labels, source, is_archive, .. } = self;
         let labels = match labels {
             Some(labels) => labels,
@@ -130,7 +130,7 @@ impl<'s> Report<'s> {
     }
 
     /// Fetches a batch.
-    fn fetch(&mut self, metrics: &[Described<'_>]) -> Result<Vec<Fetched>, Stop> {
+    fn fetch(&mut self, metrics: &[MetricInfo<'_>]) -> Result<Vec<MetricFetch>, Stop> {
         let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
         let Report { source, domains, messages, .. } = self;
         if self.is_archive {
@@ -142,11 +142,11 @@ impl<'s> Report<'s> {
             Ok(values) => values.into_iter().map(Ok).collect(),
             Err(status) => vec![Err(status); pmids.len()],
         };
-        Ok(of_each.into_iter().map(|outcome| Fetched { outcome, at: None }).collect())
+        Ok(of_each.into_iter().map(|outcome| MetricFetch { outcome, at: None }).collect())
     }
 
-    fn metric(&mut self, metric: &Described<'_>, values: Option<Values>) -> Result<(), Stop> {
-        let Described { name, pmid, desc, one_line, help } = metric;
+    fn metric(&mut self, metric: &MetricInfo<'_>, values: Option<Values>) -> Result<(), Stop> {
+        let MetricInfo { name, pmid, desc, one_line, help } = metric;
         let shown = self.shown.clone();
         if shown.needs_desc()
             && let Err(status) = desc

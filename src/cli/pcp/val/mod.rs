@@ -34,7 +34,7 @@ use self::header::Header;
 use self::instances::{Instances, names_in};
 pub use self::moment::Detail;
 use self::number::NumberFormat;
-use self::report::{Asked, Form, Report, State, elapsed};
+use self::report::{Form, Report, SampleRequest, State, elapsed};
 use self::table::Table;
 use crate::cli::args::{LONGEST_INTERVAL, SourceArguments};
 use crate::cli::exit_status::ExitStatus;
@@ -55,7 +55,7 @@ use crate::escape::{self, Foreign};
 use crate::text::Escaping;
 
 /// An open source with its metric.
-struct Opened {
+struct OpenMetric {
     source: ToolSource,
     /// Name of the archive, as the user gave it.
     archive: Option<String>,
@@ -82,11 +82,11 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     if let Some(filter) = arguments.filter.as_ref().filter(|_| !is_archive) {
         store(source, filter, desc, instances.as_ref())?;
     }
-    let asked = asked(arguments, &opened, desc);
+    let request = request(arguments, &opened, desc);
     let source = &mut opened.source;
     if is_archive {
-        let interpolated = Mode::Interpolated { step: asked.step };
-        let mode = if asked.by_record { Mode::Forward } else { interpolated };
+        let interpolated = Mode::Interpolated { step: request.step };
+        let mode = if request.by_record { Mode::Forward } else { interpolated };
         begin_at(source, mode, opened.window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
@@ -98,15 +98,15 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     out.flush()?;
     let format = number_format(arguments, desc)?;
     let name = &*escaping.text(name);
-    write!(out, "{}", header(arguments, &opened, (name, desc), &asked, escaping))?;
+    write!(out, "{}", header(arguments, &opened, (name, desc), &request, escaping))?;
     let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
-    let Opened { mut source, .. } = opened;
+    let OpenMetric { mut source, .. } = opened;
     let detail = arguments.detail();
     let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = !is_archive || arguments.delay;
     source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments).min(LONGEST_INTERVAL)));
-    if is_archive && !asked.by_record && messages.are_of_tool() {
+    if is_archive && !request.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
     let mut report = Report {
@@ -119,7 +119,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
             (false, true) => Form::Rates(table),
             (false, false) => Form::Values(table),
         },
-        asked,
+        request,
         detail: is_archive.then_some(detail),
         is_verbose: arguments.verbose,
         is_terminal: shows_output(),
@@ -137,7 +137,7 @@ fn open(
     mut options: PcpOptions,
     spec: &MetricSpec,
     messages: &mut Messages,
-) -> Result<Opened, Stop> {
+) -> Result<OpenMetric, Stop> {
     options.is_followed = arguments.follow.is_given();
     let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
     check(arguments, &options, messages)?;
@@ -150,12 +150,12 @@ fn open(
     let is_zone_told = source.zone_note.is_some();
     source.tell_zone(messages)?;
     let window = window(arguments, &mut source, messages)?;
-    Ok(Opened { source, archive, host, window, is_zone_told })
+    Ok(OpenMetric { source, archive, host, window, is_zone_told })
 }
 
 /// The request to the source.
-fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
-    let Opened { source, archive, window, .. } = opened;
+fn request(arguments: &ValArguments, opened: &OpenMetric, desc: MetricDesc) -> SampleRequest {
+    let OpenMetric { source, archive, window, .. } = opened;
     let is_event = desc.value_type.is_event();
     let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
     let interval = interval(arguments);
@@ -165,7 +165,7 @@ fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
         }
         (samples, _) => samples,
     };
-    Asked {
+    SampleRequest {
         list: FetchList::new(vec![desc.pmid], Vec::new()),
         by_record,
         step: step(interval, source.dialect),
@@ -178,12 +178,12 @@ fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
 /// The lines above the values.
 fn header<'h>(
     arguments: &ValArguments,
-    opened: &'h Opened,
+    opened: &'h OpenMetric,
     metric: (&'h str, MetricDesc),
-    asked: &Asked,
+    request: &SampleRequest,
     escaping: Escaping,
 ) -> Header<'h> {
-    let Opened { source, archive, host, window, .. } = opened;
+    let OpenMetric { source, archive, host, window, .. } = opened;
     let bound = |time| header_time(time, arguments.detail(), source);
     let archive = archive.as_deref();
     Header {
@@ -192,8 +192,8 @@ fn header<'h>(
         archive: archive
             .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(bound))),
         host: escaping.text(host),
-        samples: asked.rows,
-        interval: (!asked.by_record).then(|| interval(arguments)),
+        samples: request.rows,
+        interval: (!request.by_record).then(|| interval(arguments)),
     }
 }
 

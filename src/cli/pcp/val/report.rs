@@ -38,7 +38,7 @@ pub struct Report<'r> {
     /// The form of values.
     pub form: Form,
     /// The request to the source.
-    pub asked: Asked,
+    pub request: SampleRequest,
     /// Precision of times before values; only archives have them.
     pub detail: Option<Detail>,
     /// True if rows without event records are reported.
@@ -64,7 +64,7 @@ pub enum Form {
 }
 
 /// The request to the source, and the end of the report.
-pub struct Asked {
+pub struct SampleRequest {
     /// The metric.
     pub list: FetchList,
     /// True for the records of an archive as they are, marks included.
@@ -75,7 +75,7 @@ pub struct Asked {
     pub rows: Option<u64>,
     /// Time of the last sample at most.
     pub end: Option<Timestamp>,
-    /// Nothing bounds them but the end of an archive.
+    /// True if only the end of an archive ends the report.
     pub is_all: bool,
 }
 
@@ -161,7 +161,7 @@ struct Next {
 }
 
 /// Result of a fetch.
-enum Fetched {
+enum FetchOutcome {
     Sample(Box<Sample>),
     /// No values; the reason was printed.
     Nothing,
@@ -176,7 +176,7 @@ impl Report<'_> {
     /// The source failed, or a value makes no sense.
     pub fn run(&mut self) -> Result<ExitStatus, Stop> {
         let mut outcome = ExitStatus::Good;
-        let mut rows = 0..self.asked.rows.unwrap_or(u64::MAX);
+        let mut rows = 0..self.request.rows.unwrap_or(u64::MAX);
         while rows.next().is_some() {
             let goes_on = self.turn();
             if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
@@ -189,7 +189,7 @@ impl Report<'_> {
         }
         self.out.flush()?;
         // pmval does not look beyond the last row.
-        if self.asked.is_all && self.source.dialect == Dialect::Fixed {
+        if self.request.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
             outcome = outcome.max(self.tell_warnings()?);
             rest.map_err(|error| self.failed(&error))?;
@@ -201,9 +201,9 @@ impl Report<'_> {
     fn turn(&mut self) -> Result<bool, Stop> {
         if self.state.before.is_none() {
             match self.fetch()? {
-                Fetched::End => return Ok(false),
-                Fetched::Nothing => self.state.has_missed = true,
-                Fetched::Sample(sample) => {
+                FetchOutcome::End => return Ok(false),
+                FetchOutcome::Nothing => self.state.has_missed = true,
+                FetchOutcome::Sample(sample) => {
                     self.write_labels();
                     if !matches!(self.form, Form::Rates(_)) {
                         self.write_row(None, &sample)?;
@@ -225,9 +225,9 @@ impl Report<'_> {
         }
         let Some(before) = self.state.before.take() else { return Ok(true) };
         match self.fetch()? {
-            Fetched::End => return Ok(false),
-            Fetched::Nothing => {}
-            Fetched::Sample(sample) => {
+            FetchOutcome::End => return Ok(false),
+            FetchOutcome::Nothing => {}
+            FetchOutcome::Sample(sample) => {
                 self.follow_instances(&sample)?;
                 match self.state.has_gap && matches!(self.form, Form::Rates(_)) {
                     true => self.write_nothing(sample.time),
@@ -315,38 +315,38 @@ impl Report<'_> {
     }
 
     /// Takes the next sample.
-    fn fetch(&mut self) -> Result<Fetched, Stop> {
-        let Some(Next { time, outcome }) = self.next()? else { return Ok(Fetched::End) };
+    fn fetch(&mut self) -> Result<FetchOutcome, Stop> {
+        let Some(Next { time, outcome }) = self.next()? else { return Ok(FetchOutcome::End) };
         let outcome = match outcome {
             Ok(None) => {
                 self.write_time(time);
                 self.out.extend_from_slice(b"  Archive logging suspended\n");
                 self.state.has_reported = false;
-                return Ok(Fetched::Nothing);
+                return Ok(FetchOutcome::Nothing);
             }
             Ok(Some(sample)) => Ok(sample),
             Err(status) => Err(status),
         };
-        if self.asked.end.is_some_and(|end| time > end) {
-            return Ok(Fetched::End);
+        if self.request.end.is_some_and(|end| time > end) {
+            return Ok(FetchOutcome::End);
         }
         match outcome {
             Ok(sample) if sample.is_empty() => {
                 self.write_nothing(time);
-                Ok(Fetched::Nothing)
+                Ok(FetchOutcome::Nothing)
             }
             Ok(mut sample) => {
                 sample.time = time;
-                Ok(Fetched::Sample(sample))
+                Ok(FetchOutcome::Sample(sample))
             }
             Err(status) => {
                 self.out.flush()?;
                 let text = self.source.dialect.text(status);
-                self.messages.failed_fetch(&[&self.asked.call(), &": ", &text]);
+                self.messages.failed_fetch(&[&self.request.call(), &": ", &text]);
                 match status {
                     // An unreadable record is a failure of the source, not of this metric.
-                    PmStatus::LOGREC => Err(Stop::Said),
-                    _ => Ok(Fetched::Nothing),
+                    PmStatus::LOGREC => Err(Stop::Reported),
+                    _ => Ok(FetchOutcome::Nothing),
                 }
             }
         }
@@ -373,11 +373,11 @@ impl Report<'_> {
     /// The next values of the metric; `None` at the end of an archive.
     fn next(&mut self) -> Result<Option<Next>, Stop> {
         let ToolSource { context, sampler, .. } = &mut self.source;
-        let (asked, state, out) = (&self.asked, &mut self.state, &mut self.out);
+        let (request, state, out) = (&self.request, &mut self.state, &mut self.out);
         let next = sampler.take(&mut Attempt { context, messages: self.messages }, |attempt| {
-            let next = match asked.by_record {
+            let next = match request.by_record {
                 true => state.next_record(attempt.context(), self.desc.pmid),
-                false => state.next_sample(attempt.context, &asked.list),
+                false => state.next_sample(attempt.context, &request.list),
             };
             if next.as_ref().is_err_and(SourceError::is_end_of_archive) {
                 // More values may come only much later.
@@ -386,7 +386,7 @@ impl Report<'_> {
             Ok(next?)
         });
         match next {
-            Ok(Some(mut next)) if !asked.by_record => {
+            Ok(Some(mut next)) if !request.by_record => {
                 next.time = self.as_shown(next.time);
                 // pmval ignores gaps, and archives have marks.
                 self.state.has_gap &=
@@ -404,19 +404,19 @@ impl Report<'_> {
         if let Err(error) = self.out.flush() {
             return error.into();
         }
-        let (call, text) = (self.asked.call(), self.source.dialect.text(error.status()));
+        let (call, text) = (self.request.call(), self.source.dialect.text(error.status()));
         let is_all = matches!(error, SourceError::Status { .. }) || self.messages.are_of_tool();
         let error = error.to_string();
         match is_all {
             true => self.messages.failed_fetch(&[&call, &": ", &text]),
             false => self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]),
         }
-        Stop::Said
+        Stop::Reported
     }
 
     /// The time as pmval prints it: libpcp rounds up to a full second without carrying it over.
     fn as_shown(&self, time: Timestamp) -> Timestamp {
-        let is_fractional = self.asked.step % NSEC_PER_SEC != 0;
+        let is_fractional = self.request.step % NSEC_PER_SEC != 0;
         let is_exact = self.source.dialect == Dialect::Fixed;
         if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
             return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
@@ -425,7 +425,7 @@ impl Report<'_> {
     }
 }
 
-impl Asked {
+impl SampleRequest {
     /// The function of libpcp that takes such a sample, for messages.
     fn call(&self) -> &'static str {
         if self.by_record { "pmFetchArchive" } else { "pmFetch" }

@@ -29,7 +29,7 @@ const MORE: &str = "there may be more to edit: run this again";
 
 /// Edited texts of files, not yet written.
 #[derive(Default)]
-pub struct Fixing {
+pub struct FileEdits {
     /// Map from the name of a file to its edited text.
     texts: HashMap<Arc<str>, Arc<str>>,
     /// Map from the name of a file to its original text.
@@ -45,7 +45,7 @@ pub struct Fixing {
     are_passed_over: bool,
 }
 
-impl Fixing {
+impl FileEdits {
     /// A source map that holds the edited texts in place of the files.
     pub fn sources(&self) -> SourceMap {
         SourceMap::with_unsaved(self.texts.clone())
@@ -60,11 +60,11 @@ impl Fixing {
     }
 
     /// The original texts.
-    pub fn undone(&self) -> Fixing {
+    pub fn undone(&self) -> FileEdits {
         let given = self.texts.get_key_value(STANDARD_INPUT);
         let before =
             |(name, text)| (Arc::clone(name), self.before.get(name).unwrap_or(text).clone());
-        Fixing { texts: given.into_iter().map(before).collect(), ..Fixing::default() }
+        FileEdits { texts: given.into_iter().map(before).collect(), ..FileEdits::default() }
     }
 
     /// Applies the edits that diagnostics offer for the texts of the arguments. Returns false

@@ -17,19 +17,19 @@ use crate::syntax::{DefinitionItem, MAX_FILE_BYTES, parse_definitions};
 use crate::text::{SourceId, SourceMap, stray};
 
 /// Files that differ from a revision, or that git does not know yet.
-pub struct Changed {
+pub struct ChangedFiles {
     revision: String,
     top: PathBuf,
     /// Paths without symbolic links, deleted files included.
     files: HashSet<PathBuf>,
 }
 
-impl Changed {
+impl ChangedFiles {
     /// Asks git about the work tree that contains `file`.
     ///
     /// # Errors
     /// There is no git, no work tree, or no such revision.
-    pub fn since(revision: &str, file: &Path) -> Result<Changed, Stop> {
+    pub fn since(revision: &str, file: &Path) -> Result<ChangedFiles, Stop> {
         if revision.starts_with('-') || revision.is_empty() {
             return Err(Stop::Usage(format!("`{revision}` is no revision")));
         }
@@ -46,7 +46,7 @@ impl Changed {
             names.filter(|name| !name.is_empty()).map(|name| top.join(OsStr::from_bytes(name)));
         // A deleted file has no canonical path.
         let files = paths.map(|path| path.canonicalize().unwrap_or(path)).collect();
-        Ok(Changed { revision: revision.to_owned(), top, files })
+        Ok(ChangedFiles { revision: revision.to_owned(), top, files })
     }
 
     /// True for a text that has changed. A text that is no file, such as standard input, has
