@@ -1,8 +1,8 @@
-//! Recording: what comes into an archive, from archives and from a pmcd whose
-//! metrics change, and what is said where nothing can be recorded.
+//! Recording: the contents of an archive recorded from archives and from a pmcd whose metrics
+//! change, and the messages if nothing can be recorded.
 //!
-//! Archives are compared record by record through our own reader; what PCP's
-//! tools make of them is the subject of `record_real`.
+//! Archives are compared record by record with pmderive's own reader. `record_real` tests how
+//! PCP's tools read them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
