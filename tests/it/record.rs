@@ -389,7 +389,7 @@ fn no_more_room() {
     let limited = Command::new("bash").args(["-c", &script]).env("PCP_DERIVED_CONFIG", "").output();
     let run = finished(limited.expect("bash"));
     assert_eq!(run.status, Some(3), "{}", run.err);
-    assert!(run.err.contains("what was written before stays readable"), "{}", run.err);
+    assert!(run.err.contains("the records before stay readable"), "{}", run.err);
     let mut archive = open(Path::new(out));
     let all = records(&mut open(Path::new(FLEET)));
     let written = records(&mut archive);
