@@ -16,7 +16,7 @@ use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
     Aggregates, Collector, FleetDefinitions, HostMetrics, Schedule, ShardPartials,
 };
-use pmderive::internal::fleet::frame::{Exported, Frame, Instances, Schema};
+use pmderive::internal::fleet::frame::{ExportedMetric, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
@@ -50,7 +50,7 @@ fn definitions() -> Arc<FleetDefinitions> {
 
 /// Hosts, and the frame of each in a slot.
 fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
-    let metric = |at| Exported {
+    let metric = |at| ExportedMetric {
         name: format!("shop.m{at:02}").into(),
         value_type: ValueType::F64,
         semantics: Semantics::Instant,

@@ -1,7 +1,7 @@
 //! Reads a TOML text as values with places, and reports mistakes as
 //! diagnostics.
 //!
-//! Every access says what it expects. Anything else is reported at its place
+//! The caller of an access expects a certain kind of value. Any other is reported at its place
 //! and treated as absent, so one run finds all mistakes in a file.
 
 use std::ops::Range;
@@ -22,13 +22,13 @@ pub type Value<'t> = toml::Spanned<DeValue<'t>>;
 /// A table of a document.
 pub type Table<'t> = DeTable<'t>;
 
-/// Times that a value may be.
+/// Range of times for a value.
 pub struct Times {
     /// The shortest.
     pub shortest: Duration,
     /// The longest.
     pub longest: Duration,
-    /// Both, in words.
+    /// The range, in words.
     pub words: &'static str,
 }
 
@@ -102,7 +102,7 @@ impl<'d> Document<'d> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports the keys of a table that are not in `known`; true if there are none.
+    /// Reports keys of a table that are not in `known`. Returns true if there are none.
     pub fn only(&mut self, table: &Table<'_>, known: &[&str]) -> bool {
         let mut are_known = true;
         for key in table.keys() {
@@ -169,7 +169,7 @@ impl<'d> Document<'d> {
         self.expected(found, value, "a list").map_or(&[], |array| array)
     }
 
-    /// A value that should be one of these words: what the word stands for.
+    /// A value that should be one of these words. Returns the meaning of the word.
     pub fn word<T: Copy>(&mut self, value: &Value<'_>, words: &[(&str, T)]) -> Option<T> {
         let (text, span) = self.string(value)?;
         let found = words.iter().find(|(word, _)| *word == text);
@@ -186,8 +186,7 @@ impl<'d> Document<'d> {
         found.map(|(_, meaning)| *meaning)
     }
 
-    /// The language that the keys `compat` and `extensions` of a table name; `usual` where
-    /// they are not there.
+    /// The language in the keys `compat` and `extensions` of a table; `usual` for missing keys.
     pub fn language(&mut self, table: &Table<'_>, usual: Language) -> Language {
         let dialect = table.get("compat").and_then(|value| self.word(value, &Dialect::NAMED));
         let extensions = table.get("extensions").and_then(|value| self.boolean(value));
@@ -262,8 +261,8 @@ impl<'d> Document<'d> {
         u32::try_from(span.start as usize + before + skipped).ok()
     }
 
-    /// The place of a range in a text's content. If that is not known, the
-    /// place of the whole text.
+    /// The place of a range in a text's content. If the content has escapes, it is the place of
+    /// the whole text.
     pub fn within(&self, span: Span, content: &str, range: Range<usize>) -> Span {
         match self.content(span, content) {
             Some(first) => self.span(first as usize + range.start..first as usize + range.end),
@@ -272,7 +271,7 @@ impl<'d> Document<'d> {
     }
 }
 
-/// A number as it is written; `None` for a value that is none.
+/// The text of a number; `None` for any other value.
 pub fn number_of<'v>(value: &'v Value<'_>) -> Option<&'v str> {
     match value.get_ref() {
         DeValue::Integer(integer) => Some(integer.as_str()),

@@ -36,7 +36,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
         self.layers.iter().rev().find_map(|layer| layer.get(key))
     }
 
-    /// Adds a value, or replaces the one that the key had.
+    /// Adds a value, or replaces the one for its key.
     pub fn insert(&mut self, key: K, value: V) {
         match self.layers.last_mut().and_then(Arc::get_mut) {
             Some(own) => {
@@ -54,7 +54,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
         }
     }
 
-    /// Makes room for so many entries more.
+    /// Makes room for this many more entries.
     pub fn reserve(&mut self, count: usize) {
         match self.layers.last_mut().and_then(Arc::get_mut) {
             Some(own) => own.reserve(count),
@@ -109,7 +109,7 @@ mod tests {
         let mut clone = map.clone();
         for key in 0..10_000u32 {
             map.insert(key, ());
-            // Like a context that looks at the definitions now and then.
+            // The clone acts like a context that reads the definitions now and then.
             if key % 7 < 3 {
                 clone = map.clone();
             }

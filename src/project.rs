@@ -1,9 +1,9 @@
-//! `pmderive.toml`: what belongs to a folder of definitions.
+//! `pmderive.toml`: the settings of a folder of definitions.
 //!
-//! The file stands beside the definitions or in a directory above them. It says
-//! in which language they are, where metadata are that they are checked with, and
-//! which warnings matter. Every mistake in it is reported where it stands.
-//! [`Folders`] has the files of several folders, each read once.
+//! The file stands beside the definitions or in a directory above them. It names the language
+//! of the definitions, the metadata to check them with, and the levels of warnings. Every
+//! mistake in it is reported at its place. [`Folders`] has the files of several folders, each
+//! read once.
 //!
 //! ```toml
 //! compat = "off"            # or "6.0", "7.2"
@@ -29,39 +29,39 @@ use crate::syntax::ast::Spanned;
 use crate::syntax::read_bounded;
 use crate::text::{SourceId, SourceMap, Span, stray};
 
-/// What the file is called.
+/// Name of the file.
 pub const FILE_NAME: &str = "pmderive.toml";
 
-/// Largest such file that is read, in bytes.
+/// Largest such file, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// What is to become of a warning.
+/// Level of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// It is not told.
+    /// The warning is not reported.
     Allow,
-    /// It is told.
+    /// The warning is reported.
     Warn,
-    /// It is an error.
+    /// The warning is an error.
     Deny,
 }
 
-/// What a file says. What it does not say is for the command line, or usual.
+/// The settings of a file. For missing ones the command line decides, or the default.
 #[derive(Clone, Debug, Default)]
 pub struct Project {
     /// The dialect of the definitions.
     pub dialect: Option<Dialect>,
     /// Whether they may use extensions.
     pub extensions: Option<bool>,
-    /// The file of metadata to check them with, and where it is named.
+    /// File of metadata to check them with, with the place that names it.
     pub metadata: Option<Spanned<PathBuf>>,
-    /// Files whose definitions are over the fleet, and where they are named.
+    /// Files whose definitions are over the fleet, each with the place that names it.
     pub fleet: Vec<Spanned<PathBuf>>,
-    /// What becomes of warnings; nothing if the file has no lints.
+    /// Levels of warnings; `None` if the file has no lints.
     pub lints: Option<Levels>,
 }
 
-/// What becomes of warnings.
+/// Levels of warnings, by code.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     all: Option<Level>,
@@ -69,20 +69,19 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// What becomes of warnings of a code.
+    /// The level of warnings with a code.
     pub fn of(&self, code: Code) -> Level {
         self.of_code.get(&code).copied().or(self.all).unwrap_or(Level::Warn)
     }
 
-    /// Takes out the warnings that are allowed, and makes errors of those that
-    /// are denied.
+    /// Removes allowed warnings, and makes errors of denied ones.
     pub fn apply(&self, diagnostics: &mut Diagnostics) {
         apply_levels(|_, code| self.of(code), diagnostics);
     }
 }
 
-/// Takes out the warnings that are allowed, and makes errors of those that are
-/// denied; `level` decides about warnings of a code in a text.
+/// Removes allowed warnings, and makes errors of denied ones. `level` maps the text and the
+/// code of a warning to its level.
 pub fn apply_levels(level: impl Fn(SourceId, Code) -> Level, diagnostics: &mut Diagnostics) {
     let of = |one: &Diagnostic| level(one.span.source, one.code);
     diagnostics.retain(|one| one.severity == Severity::Error || of(one) != Level::Allow);
@@ -93,8 +92,8 @@ pub fn apply_levels(level: impl Fn(SourceId, Code) -> Level, diagnostics: &mut D
     }
 }
 
-/// The file that belongs to a definition file or directory: beside it, or in the
-/// nearest directory above that has one.
+/// The file of settings for a definition file or directory: beside it, or in the nearest
+/// directory above.
 pub fn find(path: &Path) -> Option<PathBuf> {
     let start = directory_of(path).canonicalize().ok()?;
     let mut candidates = start.ancestors().map(|directory| directory.join(FILE_NAME));
@@ -102,7 +101,7 @@ pub fn find(path: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// The language of definitions for which options say this; options count first.
+    /// The language of the definitions. `options` take precedence.
     pub fn language(&self, options: Language) -> Language {
         let dialect = match options.dialect {
             Dialect::Fixed => self.dialect.unwrap_or_default(),
@@ -120,21 +119,21 @@ impl Project {
     }
 }
 
-/// What the files of several folders say; each is read once.
+/// The settings of several folders, each read once.
 #[derive(Clone, Debug, Default)]
 pub struct Folders {
-    /// What each file says.
+    /// Settings by the path of their file.
     files: BTreeMap<PathBuf, Arc<Project>>,
-    /// Which of them belongs to the definition files of a directory.
+    /// Path of the file of settings for each directory of definitions.
     directories: HashMap<PathBuf, Option<PathBuf>>,
     /// Their texts.
     pub sources: SourceMap,
-    /// What is wrong with them.
+    /// Their mistakes.
     pub diagnostics: Diagnostics,
 }
 
 impl Folders {
-    /// Reads what belongs to a definition file or a directory.
+    /// Reads the settings for a definition file or a directory.
     pub fn read(&mut self, path: &Path) -> Option<Arc<Project>> {
         let directory = directory_of(path);
         let found = match self.directories.get(directory) {
@@ -153,20 +152,20 @@ impl Folders {
         self.files.get(&file).cloned()
     }
 
-    /// What belongs to a definition file, if it was read.
+    /// The settings for a definition file, if they were read.
     pub fn of(&self, path: &Path) -> Option<&Arc<Project>> {
         self.files.get(self.directories.get(directory_of(path))?.as_ref()?)
     }
 
-    /// The files that belong to folders, in the order of their paths.
+    /// The files of settings, in the order of their paths.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &Project)> {
         self.files.iter().map(|(path, project)| (&**path, &**project))
     }
 
-    /// The dialect of all that belongs to these folders; nothing without such a file.
+    /// The dialect of all these folders; `None` if no file names one.
     ///
     /// # Errors
-    /// Words that say which two differ.
+    /// Two files differ; the text names them.
     pub fn dialect(&self) -> Result<Option<Dialect>, String> {
         let mut files = self.files().map(|(path, one)| (path, one.dialect.unwrap_or_default()));
         let Some((first, dialect)) = files.next() else { return Ok(None) };
@@ -199,25 +198,25 @@ impl Folders {
     }
 }
 
-/// The directory that a path is, or that it is in; its settings count for it.
+/// The directory whose settings apply to a path: the path itself, or its parent.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.is_dir() {
         true => path,
-        // What is not there yet is going to be in its directory.
+        // A path that does not exist yet will be in its directory.
         false => {
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
         }
     }
 }
 
-/// The text of a file, or why it cannot be read.
+/// The text of a file, or the reason that it cannot be read.
 fn text_of(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     Ok(stray::decoded(&read_bounded(file, MAX_BYTES)?).into_owned())
 }
 
-/// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
-/// to `directory`. All that is right in it is used, whatever else is wrong.
+/// Reads a text of the source map, shorter than 4 GiB, whose paths are relative to `directory`.
+/// Its correct parts are used, whatever its mistakes.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -275,13 +274,13 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
     levels
 }
 
-/// True for codes of which there are warnings.
+/// True for a code that warnings have.
 pub(crate) fn is_warning(code: Code) -> bool {
     matches!(code, Code::HiddenByMetric | Code::NoSuchInstance)
         || (300..400).contains(&code.number())
 }
 
-/// For fuzzing: whatever is in the file, mistakes have places in it.
+/// For fuzzing: reads any bytes as settings. Mistakes have places in them.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_project(data: &[u8]) {
     let mut sources = SourceMap::default();

@@ -1,27 +1,26 @@
-//! Results by the text that they follow from, for texts that are read again and
-//! again while somebody changes them: what stands in most of their lines was
-//! computed before.
+//! Cache of results by text, for texts that are read again and again while a user edits them.
+//! Most lines stay the same, so their results are in the cache.
 //!
-//! It does not know what the results are. Whoever keeps some says when a reading
-//! begins and ends; what a reading did not use is dropped at its end.
+//! The caller tells when a reading begins and ends. At the end the cache drops the results that
+//! the reading did not use.
 
 use rustc_hash::FxHashMap;
 
-/// Results by text.
+/// Cache of results by text.
 #[derive(Clone, Debug)]
 pub struct Remembered<T> {
-    /// Boxed, so that the free places of the table are small.
-    results: FxHashMap<Box<str>, Box<Kept<T>>>,
+    /// Boxed, so that free places of the table are small.
+    results: FxHashMap<Box<str>, Box<Entry<T>>>,
     /// Number of the reading.
     reading: u32,
-    /// How many results were computed in all.
+    /// Number of all results computed.
     computed: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Kept<T> {
+struct Entry<T> {
     result: T,
-    /// The last reading that used it.
+    /// Number of the last reading that used it.
     used: u32,
 }
 
@@ -32,7 +31,8 @@ impl<T> Default for Remembered<T> {
 }
 
 impl<T> Remembered<T> {
-    /// The result for a text. It is computed if it is not there, or not `fits`.
+    /// The result for a text. It is computed if the cache lacks it, or if it does not satisfy
+    /// `fits`.
     pub fn get(
         &mut self,
         text: &str,
@@ -40,35 +40,35 @@ impl<T> Remembered<T> {
         compute: impl FnOnce() -> T,
     ) -> &mut T {
         let reading = self.reading;
-        if !self.results.get(text).is_some_and(|kept| fits(&kept.result)) {
+        if !self.results.get(text).is_some_and(|entry| fits(&entry.result)) {
             self.computed += 1;
-            let kept = Kept { result: compute(), used: reading };
-            self.results.insert(text.into(), Box::new(kept));
+            let entry = Entry { result: compute(), used: reading };
+            self.results.insert(text.into(), Box::new(entry));
         }
-        let kept = self.results.get_mut(text).expect("it is there or was put there");
-        kept.used = reading;
-        &mut kept.result
+        let entry = self.results.get_mut(text).expect("it is there or was put there");
+        entry.used = reading;
+        &mut entry.result
     }
 
-    /// The result for a text, if it is there.
+    /// The result for a text, if the cache has it.
     pub fn known(&mut self, text: &str) -> Option<&T> {
-        let kept = self.results.get_mut(text)?;
-        kept.used = self.reading;
-        Some(&kept.result)
+        let entry = self.results.get_mut(text)?;
+        entry.used = self.reading;
+        Some(&entry.result)
     }
 
-    /// Ends a reading: drops what it did not use.
+    /// Ends a reading and drops the results that it did not use.
     pub fn end_reading(&mut self) {
         let Remembered { results, reading, .. } = self;
-        results.retain(|_, kept| kept.used == *reading);
-        // A text that was much longer leaves no memory behind.
+        results.retain(|_, entry| entry.used == *reading);
+        // After a much longer text the table shrinks.
         if results.capacity() > 4 * results.len() {
             results.shrink_to_fit();
         }
         *reading = reading.wrapping_add(1);
     }
 
-    /// How many results were computed in all, for tests.
+    /// Number of all results computed, for tests.
     pub fn computed(&self) -> usize {
         self.computed
     }
@@ -105,7 +105,7 @@ mod tests {
             numbers.end_reading();
             let count = usize::try_from(to - from).expect("not less than nothing");
             assert_eq!(numbers.results.len(), count);
-            // The least table that is not empty has three places.
+            // The smallest table that is not empty has three places.
             let room = numbers.results.capacity();
             assert!(room <= 4 * count.max(1), "{room} for {count}");
             for number in from..to {

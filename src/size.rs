@@ -9,7 +9,7 @@ const UNITS: &[(&[&str], u64)] = &[
     (&["t", "tb", "tib", "tbyte", "terabyte"], 1 << 40),
 ];
 
-/// Reads a number of bytes with its unit.
+/// Parses a number of bytes with its unit.
 pub fn size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

@@ -1,30 +1,30 @@
-//! Notices that a file is not the one that was read. A file is looked at before it is
-//! read: a change meanwhile is noticed, too.
+//! Stamps of files, to notice changes. The stamp is taken before the file is read, so a change
+//! in between is noticed, too.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 #[cfg(feature = "fleet")]
 use std::path::PathBuf;
 
-/// Files as they were before they were read.
+/// The stamps of files, taken before they were read.
 #[cfg(feature = "fleet")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
 
-/// What tells a file from one that was there before. A file that was replaced by one of the same
-/// time and length is another one, too.
+/// Identity of a file's contents. A file that was replaced by one of the same time and length
+/// has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
     bytes: u64,
-    /// When its contents changed, in seconds and nanoseconds.
+    /// Time of the last change of contents, in seconds and nanoseconds.
     modified: (i64, i64),
-    /// When the file or its attributes changed. No program can set it.
+    /// Time of the last change of contents or attributes. No program can set it.
     changed: (i64, i64),
 }
 
 impl Stamp {
-    /// The stamp of a file, which is read after that; `None` if there is none.
+    /// The stamp of a file, to be taken before it is read; `None` without a file.
     pub fn of(path: &Path) -> Option<Stamp> {
         let found = std::fs::metadata(path).ok()?;
         Some(Stamp {
@@ -47,18 +47,18 @@ impl FromIterator<PathBuf> for Stamps {
 
 #[cfg(feature = "fleet")]
 impl Stamps {
-    /// Looks at a file, which is read after that.
+    /// Adds the stamp of a file, to be called before it is read.
     pub fn add(&mut self, path: PathBuf) {
         let stamp = Stamp::of(&path);
         self.0.push((path, stamp));
     }
 
-    /// Takes what others are.
+    /// Adds other stamps.
     pub fn extend(&mut self, others: &Stamps) {
         self.0.extend(others.0.iter().cloned());
     }
 
-    /// True if one of them is not as it was, or is gone.
+    /// True if one of the files has changed, or is gone.
     pub fn have_changed(&self) -> bool {
         self.0.iter().any(|(path, known)| Stamp::of(path) != *known)
     }
@@ -75,7 +75,7 @@ mod tests {
         let mut stamps = Stamps::default();
         stamps.add(path.clone());
         assert!(!stamps.have_changed());
-        // Whoever reads it now reads this.
+        // A reader gets these contents now.
         std::fs::write(&path, "[]").expect("a file");
         assert!(stamps.have_changed());
         stamps = Stamps::default();

@@ -1,9 +1,7 @@
-//! What a stream can show: colours, and characters outside ASCII such as lines and
-//! arrows.
+//! What a stream can show: colours, and characters outside ASCII such as lines and arrows.
 //!
-//! `--color` decides about colours; without it the environment does, in this
-//! order: `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`. The locale decides
-//! about characters. This module does not know what is written.
+//! `--color` decides about colours. Without it the environment does, in this order: `NO_COLOR`,
+//! `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`. The locale decides about characters.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -29,7 +27,7 @@ impl Colour {
     }
 
     fn is_used_with(self, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
-        // An empty variable is as good as none.
+        // An empty variable counts as unset.
         let set = |name| variable(name).filter(|value| !value.is_empty());
         match self {
             Colour::Always => true,
@@ -41,8 +39,8 @@ impl Colour {
         }
     }
 
-    /// The choice that arguments make, before anything else in them is read:
-    /// help and what is wrong with arguments have colours, too.
+    /// Reads `--color` out of the arguments before clap parses them: help and errors of clap
+    /// have colours, too.
     pub fn of_arguments(arguments: &[OsString]) -> Colour {
         let mut words = arguments.iter().filter_map(|argument| argument.to_str());
         while let Some(word) = words.next() {
@@ -73,7 +71,8 @@ impl From<Colour> for ColorChoice {
     }
 }
 
-/// A text as a stream can show it. In a file it does not depend on the locale.
+/// Converts a text to what a stream can show. For a file the result does not depend on the
+/// locale.
 pub fn on(is_terminal: bool, text: &[u8]) -> Cow<'_, [u8]> {
     if !is_terminal || text.is_ascii() || !is_ascii_only() {
         return text.into();
@@ -84,8 +83,8 @@ pub fn on(is_terminal: bool, text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// True if a terminal of this locale has ASCII only. Where no locale is chosen
-/// at all, a terminal is taken for one of our time.
+/// True if a terminal of this locale shows ASCII only. Without any locale a terminal is taken
+/// to show UTF-8.
 fn is_ascii_only() -> bool {
     is_ascii_only_with(|name| std::env::var_os(name))
 }
@@ -98,7 +97,7 @@ fn is_ascii_only_with(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !locale.contains("utf-8") && !locale.contains("utf8")
 }
 
-/// Our own lines, arrows and dots in ASCII, each as wide as before.
+/// Replaces the program's own lines, arrows and dots by ASCII of the same width.
 fn in_ascii(text: &str) -> String {
     let replaced = |character| match character {
         '─' | '━' | '┄' | '╌' => '-',
@@ -119,7 +118,7 @@ fn in_ascii(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Variables in the form `NAME=value NAME=value`.
+    /// Looks variables up in a text of the form `NAME=value NAME=value`.
     fn variables(text: &str) -> impl Fn(&str) -> Option<OsString> {
         move |name| {
             let mut all = text.split(' ').filter_map(|one| one.split_once('='));

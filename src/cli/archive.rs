@@ -1,5 +1,5 @@
-//! `pmderive archive` describes archives: their labels in the words of `pmdumplog -L`
-//! (see pmdumplog(1)), their files, and whether they are undamaged.
+//! `pmderive archive` describes archives. It prints their labels in the words of `pmdumplog -L`
+//! (see pmdumplog(1)) and their files, and checks them for damage.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -39,12 +39,12 @@ pub struct ArchiveArguments {
     /// With --scan, list all damaged places, not only the first 20.
     #[arg(short, long, display_order = 993)]
     pub verbose: bool,
-    /// How they are read.
+    /// Limits for expanding compressed files.
     #[command(flatten)]
     pub expansion: ExpansionArguments,
 }
 
-/// Damaged places that are told one by one.
+/// Damaged places that are listed one by one.
 const MOST_DAMAGE: usize = 20;
 
 /// Runs the command.
@@ -84,7 +84,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Exit
     Ok(outcome)
 }
 
-/// Appends label and files. The inner error: the end cannot be found.
+/// Appends label and files. The inner error means that the archive's end cannot be found.
 fn write_part(
     out: &mut Output,
     part: &ArchivePart<'_>,
@@ -119,11 +119,11 @@ fn write_part(
     Ok(end.map(|_| ()))
 }
 
-/// Damaged places, of which only the first ones are told.
+/// Reports damaged places: the first ones in full, the others as a number.
 struct Places<'m> {
     messages: &'m Messages,
     count: usize,
-    /// So many are told.
+    /// How many places are reported in full.
     most: usize,
 }
 
@@ -136,8 +136,8 @@ impl Places<'_> {
     }
 }
 
-/// Reads all metadata, the index and all records. Gives the number of damaged
-/// places, those told before included.
+/// Reads all metadata, the index and all records. Returns the number of damaged places, those
+/// reported before included.
 fn scan(
     archive: &mut ArchiveContext,
     mut places: Places<'_>,
@@ -158,7 +158,7 @@ fn scan(
             Ok(()) => records += 1,
             Err(error) if error.is_end_of_archive() => break,
             Err(error) => {
-                // A record that is cut at the very end is tried again each time.
+                // The reader tries a record that is cut at the very end again each time.
                 let text = error.to_string();
                 if text == last {
                     break;

@@ -1,8 +1,8 @@
-//! The archives that arguments name. Several options make one list, and a pattern
-//! stands for the archives that it matches.
+//! The archives that arguments name. Several options make one list, and a pattern stands for
+//! the archives that it matches.
 //!
-//! Input: the arguments of `-a`, as they were given. Output: a list with commas as
-//! `ArchiveContext::open` takes it, which finds out whether there are such archives.
+//! Input: the arguments of `-a`, as the user gave them. Output: a list with commas for
+//! `ArchiveContext::open`, which finds out whether the archives exist.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use pmderive_runtime::archive::base_of_file;
 
-/// Several arguments as one list with commas; what is in it already is not
-/// added again, as pmGetOptions(3) has it.
+/// Joins several arguments to one list with commas. Like pmGetOptions(3), it leaves out an
+/// argument that the list contains already.
 pub fn joined(arguments: &[PathBuf]) -> Option<PathBuf> {
     let mut list: Vec<u8> = arguments.first()?.as_os_str().as_bytes().to_vec();
     for (at, argument) in arguments.iter().enumerate().skip(1) {
@@ -27,9 +27,8 @@ pub fn joined(arguments: &[PathBuf]) -> Option<PathBuf> {
     Some(OsString::from_vec(list).into())
 }
 
-/// A list with the archives that its patterns match in their places, in order
-/// of their names; a pattern that matches none stays as it is, and so does
-/// what exists under the very name.
+/// Replaces each pattern of a list by the archives that it matches, in order of their names. A
+/// pattern without a match stays, and so does one that is the name of a file.
 pub fn expanded(list: &Path) -> PathBuf {
     let list = list.as_os_str().as_bytes();
     let members = list.split(|byte| *byte == b',').map(|member| match matches(member) {
@@ -39,8 +38,8 @@ pub fn expanded(list: &Path) -> PathBuf {
     OsString::from_vec(members.collect::<Vec<_>>().join(&b',')).into()
 }
 
-/// The archives, and the directories, that a pattern matches; each archive
-/// once, however many of its files match. Nothing if it is no pattern.
+/// Lists the archives and the directories that a pattern matches. Each archive comes once,
+/// however many of its files match. The list is empty if the text is no pattern.
 fn matches(pattern: &[u8]) -> Vec<Vec<u8>> {
     let is_pattern = pattern.iter().any(|byte| b"*?[".contains(byte));
     if !is_pattern || Path::new(OsStr::from_bytes(pattern)).exists() {
@@ -52,7 +51,7 @@ fn matches(pattern: &[u8]) -> Vec<Vec<u8>> {
         .flatten()
         .flatten()
         .filter_map(|path| if path.is_dir() { Some(path) } else { base_of_file(&path) })
-        // A comma would make two names of it.
+        // A comma would split the name in two.
         .filter(|path| !path.as_os_str().as_bytes().contains(&b','))
         .map(|path| path.into_os_string().into_vec())
         .collect();

@@ -1,8 +1,8 @@
-//! Arguments that several commands take, with the names that PCP's tools give
-//! them. Those of one command stand in its file.
+//! Arguments that several commands share, with the names that PCP's tools give them. The
+//! arguments of a single command stand in its own file.
 //!
-//! Only their form is checked here. The commands find out whether a file can be
-//! read or a host can be reached.
+//! This module checks only their form. The commands find out whether a file can be read or a
+//! host can be reached.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::project::Folders;
 use crate::report::findings::{Report, to_github, to_junit, to_sarif};
 use crate::size::size;
 
-/// What all commands have.
+/// Arguments of all commands.
 #[derive(Debug, Args)]
 pub struct CommonArguments {
     /// Show N diagnostics at most, and count the rest.
@@ -51,10 +51,10 @@ pub struct CommonArguments {
     pub is_raw: bool,
 }
 
-/// Diagnostics that are drawn unless the arguments say otherwise.
+/// Diagnostics that are drawn without `--max-diagnostics`.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
-/// The choice of a source. At most one is given.
+/// The choice of a source: at most one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SourceArguments {
     /// Take metrics from the pmcd of this host: NAME, NAME:PORT, pcps://NAME, unix:PATH
@@ -75,7 +75,7 @@ pub struct SourceArguments {
     /// Take metrics from this machine directly, without pmcd.
     #[arg(short = 'L', long, alias = "local-PMDA")]
     pub local: bool,
-    /// How archives are read.
+    /// Limits for expanding compressed files.
     #[command(flatten)]
     pub expansion: ExpansionArguments,
 }
@@ -89,7 +89,7 @@ pub struct ExpansionArguments {
     pub max_expanded: Option<u64>,
 }
 
-/// Metadata without a source.
+/// A file of metadata in place of a source.
 #[derive(Debug, Args)]
 pub struct MetadataArguments {
     /// Take metadata from FILE instead of a source; `deps --format metadata` writes it.
@@ -106,10 +106,10 @@ pub struct DefinitionArguments {
     /// Their language.
     #[command(flatten)]
     pub language: LanguageArguments,
-    /// Settings of the files' folders (`pmderive.toml`), once they are read.
+    /// Settings of the files' folders (`pmderive.toml`); filled by `settle`.
     #[arg(skip)]
     pub folders: Folders,
-    /// Whether options allow extensions in all files, once that is known.
+    /// Whether options allow extensions in all files; filled by `settle`.
     #[arg(skip)]
     pub are_extensions_given: Option<bool>,
 }
@@ -133,19 +133,19 @@ impl DefinitionArguments {
 }
 
 impl LanguageArguments {
-    /// The language that was chosen.
+    /// The language that the options choose.
     pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.unwrap_or_default(), extensions: self.extensions }
     }
 }
 
-/// Whose words diagnostics use.
+/// The wording of diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DiagWords {
-    /// Ours, with the lines that they are about.
+    /// pmderive's words, with the lines that they are about.
     #[default]
     Full,
-    /// libpcp's, for programs that look for these.
+    /// libpcp's words, for programs that match on them.
     Pcp,
 }
 
@@ -166,7 +166,7 @@ pub enum FindingsFormat {
 }
 
 impl FindingsFormat {
-    /// A report in this form; nothing for those that are written line by line.
+    /// Renders a report as one document. `None` for a form that is written line by line.
     pub fn document(self, report: &Report) -> Option<String> {
         match self {
             FindingsFormat::Text | FindingsFormat::Json => None,
@@ -177,10 +177,10 @@ impl FindingsFormat {
     }
 }
 
-/// More than thirty years, so that arithmetic with it is safe.
+/// More than thirty years: low enough that sums with it cannot overflow.
 pub(super) const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
-/// A length of time, which has no unit `ms`.
+/// Parses a length of time. The unit `ms` does not exist here.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     match ambiguous_unit(text) {
         Some(_) => Err(AMBIGUOUS_UNIT.to_owned()),
@@ -189,7 +189,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time between samples.
+/// Parses a time between samples.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = time(text)?;
     if interval.is_zero() {
@@ -201,8 +201,8 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a host specification. If it is wrong, clap would show all of it, and
-/// there may be a password in it.
+/// Parses a host specification. On an error clap would print all of it, and it may contain a
+/// password.
 #[derive(Clone)]
 struct HostParser;
 

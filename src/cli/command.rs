@@ -1,5 +1,5 @@
-//! The command line of the program: its subcommands and the options that they share. This
-//! module does not run them.
+//! The command line of the program: its subcommands and the options that they share. Other
+//! modules run them.
 
 use clap::{Parser, Subcommand};
 
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// What all commands have.
+    /// Arguments of all commands.
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -132,7 +132,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Reads what the folders of definition files say.
+    /// Reads the settings in the folders of definition files.
     pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
         match self {
             Command::Eval(arguments) => arguments.what.definitions.settle(&[], messages).map(drop),
@@ -150,7 +150,7 @@ impl Command {
         }
     }
 
-    /// What a failure comes to, of which PCP's tools know one kind.
+    /// The exit status of a failure. PCP's tools have only one for all failures.
     pub fn failed_with(&self, outcome: ExitStatus) -> ExitStatus {
         match self {
             Command::Info(_) | Command::Probe(_) | Command::Val(_) => ExitStatus::Failed,
@@ -158,7 +158,7 @@ impl Command {
         }
     }
 
-    /// True if the arguments of a command called after a tool of PCP choose this
+    /// True if this is a command named after a tool of PCP, and its arguments choose this
     /// machine without pmcd.
     pub fn is_local(&self) -> bool {
         match self {

@@ -1,12 +1,11 @@
-//! Reads the arguments of the process, and the options that environment
-//! variables add.
+//! Reads the arguments of the process, and the options that environment variables add.
 //!
 //! ```text
 //! arguments ──► with --compat: pcp::arguments, with variables ──► clap
 //!          └──► without: clap, and again with variables' options in front
 //! ```
 //!
-//! It does not know what the commands do.
+//! The commands themselves give the options a meaning.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -25,15 +24,17 @@ use super::{options, terminal};
 use crate::escape;
 use crate::syntax::nearest;
 
-/// Reads the arguments, of which the first is the program. If they leave
-/// nothing to do, or make no sense, it says so, and the error is the outcome of
-/// the run.
+/// Parses the arguments; the first one is the program.
+///
+/// # Errors
+/// The arguments are wrong, or ask only for help. The message is printed already; the error is
+/// the exit status.
 pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, ExitStatus> {
     let mut command = command().color(Colour::of_arguments(&given).into());
     let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
     let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
     let Some(tool) = Impersonated::by(&given) else {
-        // What is wrong with the arguments themselves comes first.
+        // Mistakes in the arguments themselves come first.
         let arguments = parse_or_tell(&mut command, &given, messages)?;
         let Some(of_tool) = of_tool.filter(|_| !settings.is_empty()) else { return Ok(arguments) };
         let is_local = arguments.command.is_local();
@@ -55,8 +56,8 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
     parse_or_tell(&mut command, &given, messages)
 }
 
-/// The options that variables give a command, and a note about where they come
-/// from. Of a source that `is_local` nothing more can be chosen.
+/// The options that variables give a command, and a note about where they come from. If the
+/// source `is_local`, variables can choose no other.
 fn words_of(
     settings: &[Setting],
     command: &clap::Command,
@@ -106,15 +107,15 @@ fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, c
     Ok(arguments)
 }
 
-/// Commands that escape text of others in a pipe as well, unless `--raw` is given.
+/// Commands that escape foreign text in a pipe as well, unless `--raw` is given.
 const ESCAPING: [&str; 9] =
     ["eval", "export", "check", "explain", "fmt", "test", "deps", "record", "archive"];
 
-/// Commands that a program may be built without, and the features that build them.
+/// Commands that a build may lack, each with the feature that builds it.
 const OPTIONAL: [(&str, &str); 2] = [("serve", "fleet"), ("lsp", "lsp")];
 
-/// Whoever ends with `-h` wants help, and finds a host there. Of commands with
-/// a name like that of none, the nearest is meant.
+/// Adds a hint to an error. A user who ends a line with `-h` wants help, but `-h` takes a host.
+/// A command with an unknown name gets the nearest known one.
 fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
     if let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(ContextValue::Strings(known)) = error.get(ContextKind::SuggestedSubcommand)
@@ -139,7 +140,7 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
     error
 }
 
-/// Prints help, or what is wrong with the arguments, escaped if they are shown.
+/// Prints help or an error about arguments, escaped for a terminal.
 fn print(
     error: &clap::Error,
     command: &mut clap::Command,
@@ -151,14 +152,14 @@ fn print(
     match are_shown.then(|| parse(command, &escaped)) {
         None => error.print(),
         Some(Err(error)) => error.print(),
-        // What was wrong is not wrong any more.
+        // Rewriting the message removed the mistake.
         Some(Ok(_)) => {
             terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
         }
     }
 }
 
-/// What help says of commands, of options and of their values.
+/// The help texts of commands, options and values.
 pub fn texts() -> Vec<String> {
     let root = command();
     let mut texts = Vec::new();
@@ -175,8 +176,7 @@ pub fn texts() -> Vec<String> {
     texts
 }
 
-/// The options of each command that its help does not show, and old names of
-/// options that it shows.
+/// Pairs of a command and an option of it that its help hides, old names included.
 pub fn hidden_options() -> Vec<(String, String)> {
     let mut hidden = Vec::new();
     for command in command().get_subcommands().filter(|command| !command.is_hide_set()) {
@@ -192,7 +192,7 @@ pub fn hidden_options() -> Vec<(String, String)> {
     hidden
 }
 
-/// Said where a command is named that there is none of.
+/// The message for an unknown command.
 pub fn no_such_command(name: &str) -> String {
     let root = command();
     let known = root.get_subcommands().filter(|one| !one.is_hide_set());
@@ -204,8 +204,7 @@ pub fn no_such_command(name: &str) -> String {
     format!("there is no command `{name}`: {advice}")
 }
 
-/// The command line, with what the commands called after PCP's tools have in
-/// common with these.
+/// Builds the command line. Commands named after PCP's tools follow the conventions of these.
 pub fn command() -> clap::Command {
     let mut command = Arguments::command();
     let version = clap::Arg::new("version").short('V').long("version");
@@ -249,8 +248,8 @@ pub fn command() -> clap::Command {
     options::arranged(command)
 }
 
-/// A tool that reports on one time has no options for a stretch of time, but
-/// reads the variables that stand for these.
+/// Makes an option readable from the environment alone: a tool that reports on one time has no
+/// options for a stretch of time, but reads their variables.
 fn only_from_environment(argument: clap::Arg) -> clap::Arg {
     match argument.get_id().as_str() {
         "start" | "finish" | "align" => argument.short(None).hide(true),
@@ -258,8 +257,8 @@ fn only_from_environment(argument: clap::Arg) -> clap::Arg {
     }
 }
 
-/// If an option is given twice, the last one counts, as with PCP's tools; but
-/// two hosts are a mistake.
+/// Lets the last one count if an option is given twice, as PCP's tools do. Two hosts are a
+/// mistake.
 fn again(argument: clap::Arg) -> clap::Arg {
     let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
     let id = argument.get_id().clone();
@@ -269,8 +268,7 @@ fn again(argument: clap::Arg) -> clap::Arg {
     }
 }
 
-/// The options that a command has and the tool that it is called after does
-/// not.
+/// The options of a command that its tool of PCP lacks.
 fn own_options(root: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
     let Some(command) = root.find_subcommand(tool.command) else { return Vec::new() };
     let mut own = Vec::new();
@@ -279,7 +277,7 @@ fn own_options(root: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
         let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
         let takes_argument =
             argument.get_action().takes_values() && !argument.is_require_equals_set();
-        // What all commands have is given by its word, so that letters are refused as ever.
+        // Common options are given by their word only, so letters are refused as before.
         let letter = argument.get_short().filter(|_| !argument.is_global_set());
         let letter = letter.filter(|letter| !tool.has_letter(*letter));
         let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];

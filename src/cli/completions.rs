@@ -1,5 +1,5 @@
-//! `pmderive completions`: what a shell needs to complete the arguments of this
-//! program. clap_complete knows the shells.
+//! `pmderive completions`: the script that lets a shell complete the arguments of this program.
+//! clap_complete writes it.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueEnum};
@@ -14,7 +14,7 @@ use crate::functions::signature;
 use crate::manual::TOPICS;
 use crate::report::table::Format;
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 Packages put completions in their places. By hand:
   bash  ~/.local/share/bash-completion/completions/pmderive
@@ -43,15 +43,15 @@ pub fn run(
     Ok(ExitStatus::Good)
 }
 
-/// A name or word that lives as long as the process, which ends with this command.
+/// Leaks a word, so that it lives as long as the process. The process ends with this command.
 fn lasting(word: String) -> &'static str {
     word.leak()
 }
 
-/// The command line without options and commands that the help hides.
+/// The command line without hidden options and commands.
 fn offered(command: &Command) -> Command {
     let arguments = command.get_arguments().filter(|one| !one.is_hide_set()).cloned();
-    // To shells `?` is a pattern, so that `-?` would have to be in quotes.
+    // To shells `?` is a pattern: `-?` would need quotes.
     let arguments = arguments.map(|one| match one.get_id() == "help" {
         true => one.short(None),
         false => one,
@@ -67,7 +67,7 @@ fn offered(command: &Command) -> Command {
         .subcommands(commands)
 }
 
-/// The command line with the words that arguments of `help`, `man` and `explain` may be.
+/// Adds the words that arguments of `help`, `man` and `explain` may be.
 fn with_words(command: Command) -> Command {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let commands: Vec<_> = shown.map(|one| lasting(one.get_name().to_owned())).collect();

@@ -1,8 +1,8 @@
 //! The definitions and expressions of a command: read, parsed and selected.
 //!
-//! They come from the files that the arguments name, and from the definitions that
-//! every client of PCP on this machine has. The user hears of mistakes in those of
-//! the machine only if one of them is selected. This module asks no source.
+//! They come from the files that the arguments name, and from the system's definitions, which
+//! every client of PCP on this machine has. Mistakes in the system's definitions are reported
+//! only if the selection includes one of them. This module asks no source.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -22,43 +22,42 @@ use super::messages::Messages;
 use super::missing::{LeftOutDefinitions, Missing};
 use super::positional::PositionalArguments;
 
-/// What the text of a definition among the arguments is called.
+/// Name of the text of a definition that is itself an argument.
 const ARGUMENT: &str = "<argument>";
 
-/// Everything that may be evaluated.
+/// All definitions and expressions that a command may evaluate.
 pub struct CommandDefinitions {
     /// Texts of the files and expressions.
     pub sources: SourceMap,
     /// The definitions of the files and of the system.
     pub registry: Registry,
-    /// What is wrong with the texts that the arguments name, until the caller
-    /// takes it.
+    /// Diagnostics of the texts that the arguments name, until the caller takes them.
     pub diagnostics: Diagnostics,
-    /// What is wrong with the system's definitions, until the caller takes it.
+    /// Diagnostics of the system's definitions, until the caller takes them.
     pub system_diagnostics: Diagnostics,
     /// Texts of the files that the arguments name.
     own: HashSet<SourceId>,
-    /// Those of them whose definitions are in another registry, with their number.
+    /// Number of definitions by text, for own texts whose definitions are in another registry.
     elsewhere: HashMap<SourceId, usize>,
     /// Texts of the system's files.
     system: Vec<SourceId>,
     /// Names of definitions that are selected only if the source has their operands.
     optional: HashSet<Box<str>>,
     selection: Vec<Arc<Registered>>,
-    /// Names that were selected and are none.
+    /// Selected names that nothing defines.
     unknown: Vec<String>,
 }
 
 impl CommandDefinitions {
-    /// Reads definition files and those of the system. Of two definitions of
-    /// one name that of the arguments counts; in version 6 the system's does.
+    /// Reads definition files and those of the system. If both define a name, the arguments'
+    /// definition counts; in version 6 the system's does.
     pub fn read(arguments: &DefinitionArguments) -> CommandDefinitions {
         CommandDefinitions::read_with(arguments, SourceMap::default(), |_| {})
     }
 
-    /// Reads besides the files among positional arguments, and selects what
-    /// they define, into a map that is empty so far. Gives the arguments that are
-    /// names and expressions.
+    /// Reads definitions into `sources`, which has no texts so far. It also reads the files
+    /// among the positional arguments, and selects their definitions. Returns the other
+    /// arguments: names and expressions.
     pub fn read_positional<'a>(
         arguments: &DefinitionArguments,
         positional: &'a PositionalArguments,
@@ -85,8 +84,8 @@ impl CommandDefinitions {
         (definitions, others)
     }
 
-    /// Reads files in the order in which their definitions count; `more` comes
-    /// after those that options name.
+    /// Reads files in the order in which their definitions count. The files of `more` follow
+    /// those of options.
     fn read_with(
         arguments: &DefinitionArguments,
         sources: SourceMap,
@@ -131,7 +130,7 @@ impl CommandDefinitions {
         });
     }
 
-    /// Gives the texts that were read.
+    /// Returns the texts that were read.
     fn read_own(
         &mut self,
         read: impl FnOnce(&mut Registry, &mut SourceMap, &mut Diagnostics),
@@ -166,8 +165,7 @@ impl CommandDefinitions {
         self.system = (first.0..sources.next_id().0).map(SourceId).collect();
     }
 
-    /// Texts of files that the arguments name and that also belong to the
-    /// system, whichever path leads to them.
+    /// Texts that the arguments name and that also belong to the system, by whatever path.
     pub fn own_of_system(&self) -> HashSet<SourceId> {
         let path = |text: &SourceId| fs::canonicalize(&*self.sources.get(*text).name).ok();
         let files: HashSet<PathBuf> = self.system.iter().filter_map(path).collect();
@@ -175,15 +173,15 @@ impl CommandDefinitions {
         self.own.iter().filter(is_of_system).copied().collect()
     }
 
-    /// Lets definitions of the system be left out of the selection where the
-    /// source does not have their operands.
+    /// Marks definitions of the system as optional: they leave the selection if the source
+    /// lacks their operands.
     pub fn make_optional(&mut self, names: impl IntoIterator<Item = Box<str>>) {
         let names: Vec<Box<str>> = names.into_iter().filter(|name| !self.defines(name)).collect();
         self.optional.extend(names);
     }
 
-    /// Takes missing operands of definitions that may be left out of what was
-    /// found, unless nothing would remain of the selection.
+    /// Removes the diagnostics of missing operands of optional definitions, unless the
+    /// selection would become empty.
     pub fn leave_out(&self, diagnostics: &mut Diagnostics) -> LeftOutDefinitions {
         if self.optional.is_empty() {
             return LeftOutDefinitions::default();
@@ -203,7 +201,7 @@ impl CommandDefinitions {
         left_out
     }
 
-    /// The definitions, for a session.
+    /// The definitions, shared with a session.
     pub fn shared(&self) -> Arc<Definitions> {
         Arc::new(Definitions::with(self.registry.clone(), self.sources.clone()))
     }
@@ -213,8 +211,8 @@ impl CommandDefinitions {
         self.selection = self.own().cloned().collect();
     }
 
-    /// Selects definitions by their names; what is no such name is an
-    /// expression. What is given twice counts once.
+    /// Selects definitions by their names. Any other text is an expression. A text that is
+    /// given twice counts once.
     pub fn select<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) {
         let named = self.selection.iter().filter(|one| one.is_named);
         let before: FxHashSet<Arc<str>> = named.map(|one| one.name.clone()).collect();
@@ -230,9 +228,8 @@ impl CommandDefinitions {
         }
     }
 
-    /// Selects an expression, even if it is the name of a definition among the
-    /// files that the arguments name. The name of one of the system's selects
-    /// that one.
+    /// Selects an expression. A name of the system's selects that definition; a name of the
+    /// arguments' files does not.
     pub fn select_expression(&mut self, text: &str) {
         match self.registry.definition(text.trim()) {
             Some(definition) if !self.own.contains(&definition.name_span.source) => {
@@ -250,7 +247,7 @@ impl CommandDefinitions {
         self.unknown.push(text.trim().to_owned());
     }
 
-    /// Takes expressions without a name out of the selection.
+    /// Removes expressions without a name from the selection and returns them.
     #[cfg(feature = "fleet")]
     pub fn take_expressions(
         &mut self,
@@ -259,13 +256,13 @@ impl CommandDefinitions {
         self.selection.extract_if(.., |one| !one.is_named && is_wanted(one)).collect()
     }
 
-    /// What was selected, in its order.
+    /// The selected definitions and expressions, in order.
     pub fn selection(&self) -> Vec<&Registered> {
         self.selection.iter().map(|selected| &**selected).collect()
     }
 
-    /// Warns of the system's files that cannot be read, and of selected names
-    /// that one of them defines with a mistake.
+    /// Warns about unreadable files of the system, and about selected names that the system
+    /// defines with a mistake.
     pub fn warn_of_system_mistakes(&self, messages: &Messages) {
         self.warn_of_unreadable_files_of_system(messages);
         let wanted = |diagnostic: &&Diagnostic| {
@@ -282,7 +279,7 @@ impl CommandDefinitions {
         }
     }
 
-    /// Lists the files that were read, where details are wanted.
+    /// Lists the files that were read (`--verbose`).
     pub fn tell_files(&self, messages: &Messages) {
         if !messages.are_verbose() || messages.are_of_tool() {
             return;
@@ -292,8 +289,8 @@ impl CommandDefinitions {
             let all = self.registry.definitions().iter();
             let here = || all.filter(|one| one.name_span.source == *text).count();
             let count = self.elsewhere.get(text).copied().unwrap_or_else(here);
-            // A definition among the arguments is seen there, and a file of the system may
-            // have been read before.
+            // A definition among the arguments needs no mention. A file of the system may have
+            // been read before.
             if &**name != ARGUMENT && (count > 0 || !self.system.contains(text)) {
                 let count = counted(count, "definition");
                 messages.note(&format_args!("read {count} from {name}"));
@@ -301,8 +298,7 @@ impl CommandDefinitions {
         }
     }
 
-    /// Warns of files of the system that cannot be read, and lists those that
-    /// were read where details are wanted.
+    /// Warns about unreadable files of the system, and lists the others (`--verbose`).
     pub fn warn_of_unreadable_files_of_system(&self, messages: &Messages) {
         self.tell_files(messages);
         let found = self.system_diagnostics.iter();
@@ -319,7 +315,7 @@ impl CommandDefinitions {
         texts
     }
 
-    /// Those of them with a definition that can be used.
+    /// The own texts that have a good definition.
     pub fn good_texts(&self) -> HashSet<SourceId> {
         let elsewhere = self.elsewhere.iter().filter(|(_, count)| **count > 0);
         let own = self.own().map(|definition| definition.name_span.source);
@@ -348,8 +344,8 @@ impl CommandDefinitions {
         self.registry.definitions().iter().filter(is_own)
     }
 
-    /// Drops the diagnostic that a metric of the source hides a definition of the system,
-    /// as users expect that.
+    /// Drops the diagnostic that a metric of the source hides a definition of the system. Users
+    /// expect that.
     pub fn without_hidden_ones_of_system(&self, mut diagnostics: Diagnostics) -> Diagnostics {
         diagnostics.retain(|diagnostic| {
             diagnostic.code != Code::HiddenByMetric || self.own.contains(&diagnostic.span.source)
@@ -358,7 +354,7 @@ impl CommandDefinitions {
     }
 }
 
-/// What a diagnostic is about: a definition, or an expression without a name.
+/// Subject of a diagnostic: a definition, or an expression without a name.
 #[derive(PartialEq, Eq, Hash)]
 pub enum Subject<'s> {
     /// A definition, by its name.
@@ -368,7 +364,7 @@ pub enum Subject<'s> {
 }
 
 impl<'s> Subject<'s> {
-    /// What a diagnostic is about.
+    /// The subject of a diagnostic.
     pub fn of(diagnostic: &'s Diagnostic) -> Subject<'s> {
         match &diagnostic.metric {
             Some(name) => Subject::Definition(name),
@@ -386,7 +382,8 @@ impl<'s> From<&'s Registered> for Subject<'s> {
     }
 }
 
-/// Names of definitions with mistakes in their texts, of which nothing is known.
+/// Names whose definitions have mistakes in their texts. Names for which `is_known` holds are
+/// left out.
 pub fn refused(found: &Diagnostics, is_known: impl Fn(&str) -> bool) -> HashSet<&str> {
     let errors = found.iter().filter(|one| one.severity == Severity::Error);
     let names = errors.filter_map(|one| one.metric.as_deref());

@@ -1,5 +1,5 @@
-//! `pmderive deps`: lists the metrics that definitions read, as text, as JSON,
-//! as a configuration of pmlogger, or with their metadata.
+//! `pmderive deps`: lists the metrics that definitions read. The list is text, JSON, a
+//! configuration of pmlogger, or metadata.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub struct DepsArguments {
 }
 
 impl DepsArguments {
-    /// True if metadata are asked for, be it in the old form, `--metadata` without a file.
+    /// True if metadata are asked for, also in the old form: `--metadata` without a file.
     fn writes_metadata(&self) -> bool {
         self.format == DepsFormat::Metadata || self.metadata == Some(None)
     }
@@ -73,7 +73,7 @@ pub enum DepsFormat {
     Json,
     /// A configuration of pmlogger(1) that logs these metrics.
     Pmlogger,
-    /// Their metadata, which `--metadata` takes instead of a source.
+    /// Metadata, which `--metadata` reads in place of a source.
     Metadata,
 }
 
@@ -176,7 +176,7 @@ fn check_usage(arguments: &DepsArguments) -> Result<(), Stop> {
     }
 }
 
-/// What is particular about a metric, for people.
+/// Remark about a metric in the text form.
 fn remark(metric: &Dependency) -> String {
     let mut remarks = Vec::new();
     match metric.need() {
@@ -215,7 +215,7 @@ fn text(needs: &Dependencies, verbose: bool) -> String {
     out
 }
 
-/// How JSON calls a need.
+/// The word of a need in JSON.
 fn word(need: Need) -> &'static str {
     match need {
         Need::Values => "values",
@@ -235,7 +235,6 @@ fn json(needs: &Dependencies, source: Option<&str>) -> String {
             write_dependency(out, metric);
         });
     });
-    // As is the end of the list.
     out.truncate(out.len() - "]}".len());
     out.push_str("\n]}\n");
     out

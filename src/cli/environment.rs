@@ -1,15 +1,14 @@
-//! Environment variables that stand for options, see pmGetOptions(3). Only the
-//! commands called after PCP's tools read them.
+//! Environment variables that stand for options, see pmGetOptions(3). Only the commands named
+//! after PCP's tools read them.
 //!
-//! A variable is an option in front of all arguments. This module does not know
-//! what the options mean.
+//! A variable is an option in front of all arguments. The commands give the options a meaning.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use pmderive_runtime::record::archives_of_folio;
 
-/// Variables, and the words of the options that they stand for.
+/// Pairs of a variable and the word of its option.
 const VARIABLES: &[(&str, &str)] = &[
     ("PCP_ALIGN_TIME", "align"),
     ("PCP_ARCHIVE", "archive"),
@@ -49,8 +48,8 @@ pub struct Setting {
     pub value: OsString,
 }
 
-/// The options that variables give, in the order of these; what is to be
-/// traced comes first.
+/// The options that variables give, in the order of the variables. The one for debugging comes
+/// first.
 pub fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Setting> {
     let mut settings: Vec<Setting> = variables
         .filter_map(|(name, value)| {
@@ -63,16 +62,16 @@ pub fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Se
 }
 
 impl Setting {
-    /// True if it says where metrics come from.
+    /// True if the option chooses a source.
     pub fn chooses_source(&self) -> bool {
         SOURCES.contains(&self.option)
     }
 
-    /// The words that a command takes in its place: none if the command has no
-    /// such option, or the variable is empty.
+    /// The words that the variable adds to a command line. None if the command lacks the
+    /// option, or if the variable is empty.
     ///
     /// # Errors
-    /// What the variable says cannot be followed, and why.
+    /// The value makes no sense for the option; the text says why.
     pub fn words(&self, command: &clap::Command) -> Result<Vec<OsString>, String> {
         let option = match self.option {
             "archive-list" | "archive-folio" => "archive",
@@ -98,7 +97,7 @@ impl Setting {
     }
 }
 
-/// An option and what belongs to it, in one word.
+/// An option and its value in one word.
 pub fn word(option: &str, value: Option<&OsStr>) -> OsString {
     let mut word = OsString::from(format!("--{option}"));
     if let Some(value) = value {

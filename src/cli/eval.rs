@@ -1,5 +1,5 @@
-//! `pmderive eval` evaluates metrics of a source, sample after sample, and prints
-//! them. With `--targets` it does so for all hosts of a fleet.
+//! `pmderive eval` evaluates metrics of a source, sample after sample, and prints them. With
+//! `--targets` it does so for all hosts of a fleet.
 
 mod arguments;
 #[cfg(feature = "fleet")]
@@ -34,7 +34,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let open = |messages: &Messages| {
         what.follow.open(&is_output_closed, || Ok(what.open_source(messages)?))
     };
-    // Only the source knows whether a name is that of a group.
+    // Only the source can tell whether a name is a group.
     let mut asked = match what.may_name_groups(&definitions) {
         true => Some(open(messages)?),
         false => None,

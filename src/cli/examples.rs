@@ -1,9 +1,9 @@
 //! Examples of each command, for its help and for its manual page.
 //!
-//! A test runs every line that names nothing but what is in the repository, and
-//! reads the arguments of all of them.
+//! A test runs every line that needs nothing outside of the repository. It parses the arguments
+//! of all lines.
 
-/// A use of a command.
+/// One example of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// What it does.
@@ -188,13 +188,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
 ];
 
-/// The examples of a command; of the program itself by its own name.
+/// The examples of a command. The program's own examples have the program's name.
 pub fn of(command: &str) -> &'static [Example] {
     let found = EXAMPLES.iter().find(|(name, _)| *name == command);
     found.map_or(&[], |(_, examples)| examples)
 }
 
-/// The examples of a command as they stand in its help.
+/// The examples of a command, formatted for its help.
 pub fn examples(command: &str) -> Option<String> {
     let examples = of(command);
     let each = |one: &Example| format!("  {}\n    {}", one.what, one.line);
@@ -202,7 +202,7 @@ pub fn examples(command: &str) -> Option<String> {
     (!each.is_empty()).then(|| format!("Examples:\n{}", each.join("\n")))
 }
 
-/// What the program's own help ends with.
+/// The end of the program's own help.
 pub fn first_steps() -> String {
     let examples = examples("pmderive").unwrap_or_default();
     format!(
@@ -215,7 +215,7 @@ mod tests {
     use super::super::command_line::command;
     use super::*;
 
-    /// The words of a line up to a redirection, as a shell has them.
+    /// Splits a line into words as a shell does, up to a redirection.
     fn words(line: &str) -> Vec<String> {
         let command = line.split(" > ").next().unwrap_or_default();
         let command = command.split(" | ").next().unwrap_or_default();

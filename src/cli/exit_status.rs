@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// The outcome of a run, by its exit status. If several apply, the greatest counts.
-/// `info`, `probe` and `val` end with one of the first two, as PCP's tools do.
+/// The exit status of a run. If several apply, the greatest counts. `info`, `probe` and `val`
+/// end with one of the first two, as PCP's tools do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitStatus {
     /// Everything was evaluated, or nothing is wrong.

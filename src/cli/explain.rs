@@ -1,6 +1,6 @@
-//! `pmderive explain` shows what becomes of expressions and definitions, and why. It
-//! also shows what the code of a diagnostic means. Definitions over a fleet come
-//! first, then what hosts compute for them.
+//! `pmderive explain` shows what expressions and definitions are compiled to, and why. It also
+//! explains the codes of diagnostics. Definitions over a fleet come first, then the definitions
+//! that hosts compute for them.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ pub enum ExplainFormat {
 }
 
 impl ExplainArguments {
-    /// Reads what the folders of the definitions say, unless codes are explained.
+    /// Reads the settings in the folders of the definitions, unless codes are explained.
     pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
         if self.code.is_some() || matches!(named_codes(&self.metrics), Ok(Some(_)) | Err(_)) {
             return Ok(());
@@ -101,10 +101,10 @@ fn code(text: &str) -> Result<Code, String> {
     text.parse().map_err(|error: <Code as std::str::FromStr>::Err| error.to_string())
 }
 
-/// The codes that all arguments are, if the first one is one: `PMD0202`.
+/// The codes among the arguments, if the first argument is a code such as `PMD0202`.
 ///
 /// # Errors
-/// An argument has the form of a code and is none, or stands among codes.
+/// An argument has the form of a code but is none, or is no code beside others.
 fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
     let is_code = |text: &String| {
         let digits = text.strip_prefix("PMD").or_else(|| text.strip_prefix("pmd"));
@@ -124,7 +124,7 @@ fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
     codes.map(Some).map_err(Stop::Usage)
 }
 
-/// Prints the pages of codes, as `help` prints those of topics, or as JSON.
+/// Prints the pages of codes, as text like `help` or as JSON.
 fn show_pages(
     codes: &[Code],
     format: ExplainFormat,
@@ -150,7 +150,7 @@ fn write_page(out: &mut String, code: &Code) {
     });
 }
 
-/// Explains codes, if that is asked for.
+/// Explains codes, if the arguments name any.
 fn explain_codes(
     arguments: &ExplainArguments,
     messages: &Messages,
@@ -222,8 +222,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Exit
     Ok(if has_errors { ExitStatus::Mistake } else { ExitStatus::Good })
 }
 
-/// Prints explanations of definitions of hosts and of those over the fleet, with what is
-/// wrong with them.
+/// Prints the explanations of definitions of hosts and over the fleet, with their diagnostics.
 fn print(
     explanation: &Explanation,
     over_fleet: &[Explained],
@@ -258,8 +257,7 @@ fn print(
     Ok(())
 }
 
-/// Expressions of the arguments that have syntax errors, with what was
-/// understood of them.
+/// The parts that were parsed of expressions with syntax errors.
 fn not_understood(definitions: &CommandDefinitions, language: Language) -> Vec<Registered> {
     let selected: HashSet<SourceId> =
         definitions.selection().iter().map(|one| one.name_span.source).collect();
@@ -269,7 +267,7 @@ fn not_understood(definitions: &CommandDefinitions, language: Language) -> Vec<R
     });
     let parsed = broken.map(|source| {
         let text = &definitions.sources.get(source).text;
-        // The diagnostics are there already.
+        // The diagnostics exist already.
         let parsed = parse_expr(source, text, 0, language, &mut Diagnostics::default());
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
         Registered {
@@ -293,7 +291,7 @@ fn codes() -> String {
     Code::ALL.iter().map(line).collect()
 }
 
-/// The forms of a kernel's native code that were asked for, with their names.
+/// The wanted listings of a kernel's native code, with their names.
 fn native(kernel: &ExplainedKernel, arguments: &ExplainArguments) -> Vec<(&'static str, String)> {
     let (clif, assembly) = listings(kernel);
     let mut forms = Vec::new();
@@ -306,7 +304,7 @@ fn native(kernel: &ExplainedKernel, arguments: &ExplainArguments) -> Vec<(&'stat
     forms
 }
 
-/// A kernel as Cranelift IR and as machine code, or why there is none.
+/// A kernel as Cranelift IR and as machine code, or the reason for having none.
 #[cfg(feature = "jit")]
 fn listings(kernel: &ExplainedKernel) -> (String, String) {
     match crate::jit::listing(&kernel.ir) {
@@ -325,7 +323,7 @@ fn listings(kernel: &ExplainedKernel) -> (String, String) {
     }
 }
 
-/// A kernel as Cranelift IR and as machine code, or why there is none.
+/// A kernel as Cranelift IR and as machine code, or the reason for having none.
 #[cfg(not(feature = "jit"))]
 fn listings(_: &ExplainedKernel) -> (String, String) {
     let why = "; this program was built without native code".to_owned();

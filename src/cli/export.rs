@@ -1,5 +1,4 @@
-//! `pmderive export`: writes samples of metrics as a table, to a file or to
-//! standard output.
+//! `pmderive export` writes samples of metrics as a table, to a file or to standard output.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
@@ -41,7 +40,7 @@ pub struct ExportArguments {
 }
 
 impl ExportArguments {
-    /// The file, unless it is standard output.
+    /// The output file; `None` for standard output.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
@@ -87,7 +86,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
-    // This comes before there is anything that a signal could leave behind.
+    // This precedes any file that a signal could leave behind.
     let signals = Signals::to_end().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {
@@ -113,7 +112,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.sampler.clock = Box::new(signals);
     if let (Some(_), Some(follower)) = (file, &mut run.sampler.follower) {
-        // Only a pipe has a reader that may go.
+        // Only a pipe has a reader that can go away.
         let device = destination.device().map_err(|error| named(file, error))?;
         follower.is_unread = Box::new(move || device.as_ref().is_some_and(is_closed));
     }
@@ -148,7 +147,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
 }
 
-/// The terminal that a file is, if it is one.
+/// Opens the file as a terminal, if it is one.
 fn terminal(path: &Path) -> Option<File> {
     let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_char_device());
     let device = is_device.then(|| File::options().write(true).open(path).ok()).flatten();
@@ -159,7 +158,7 @@ fn is_event(metric: &Metric) -> bool {
     metric.desc.is_ok_and(|desc| desc.value_type.is_event())
 }
 
-/// An error of a file, with its name.
+/// Puts the name of the file before its error.
 fn named(file: Option<&Path>, error: io::Error) -> Stop {
     match file {
         Some(path) => Stop::of_file(path, &error),
@@ -167,15 +166,15 @@ fn named(file: Option<&Path>, error: io::Error) -> Stop {
     }
 }
 
-/// The table that is written.
+/// The table being written.
 struct Table<'t> {
     registry: &'t Registry,
     sampling: Sampling,
     format: Format,
     file: Option<&'t Path>,
-    /// Somebody may be waiting for each sample.
+    /// True if a reader may be waiting for each sample.
     is_awaited: bool,
-    /// Until the table begins.
+    /// The destination, until the table begins.
     destination: Option<Destination>,
     exporter: Option<Box<dyn Exporter>>,
     samples: u64,
@@ -189,7 +188,7 @@ impl Table<'_> {
         }
     }
 
-    /// Writes all that makes the table whole.
+    /// Completes and closes the table.
     fn finish(&mut self) -> Result<Destination, Stop> {
         match (self.exporter.take(), self.destination.take()) {
             (Some(exporter), _) => exporter.finish().map_err(|error| self.failed(error)),
@@ -203,7 +202,7 @@ impl Table<'_> {
         finished.complete().map_err(|error| named(self.file, error))
     }
 
-    /// Gives the name of the file that holds what there is, if it is a file.
+    /// Keeps the incomplete table. Returns the name of its file, if it has one.
     fn partial(&mut self) -> Result<Option<PathBuf>, Stop> {
         let finished = self.finish()?;
         finished.partial().map_err(|error| named(self.file, error))
@@ -212,7 +211,7 @@ impl Table<'_> {
 
 impl Sink for Table<'_> {
     fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
-        // The source may fail, and be asked again.
+        // The run may repeat this after the source failed.
         let schema = Schema::look_up(metrics, self.registry, source, self.sampling)?;
         let Some(destination) = self.destination.take() else { return Ok(()) };
         let exporter = export(self.format, &schema, destination);

@@ -1,7 +1,7 @@
 //! `pmderive fmt`: brings definition files into their canonical form.
 //!
-//! It reads files and replaces, prints or compares them; [`crate::format`]
-//! knows the form itself. A file is replaced as a whole or not at all.
+//! It reads files and replaces, prints or compares them; [`crate::format`] formats. A file is
+//! replaced as a whole or not at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use super::rewrite::replace;
 use super::stop::Stop;
 use super::terminal::Purpose;
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 A definition longer than 100 columns is broken into lines, which PCP before version 7 does not
 understand. For such a PCP give `--compat 6.0`: every definition stays on one line.
@@ -58,7 +58,7 @@ pub struct FmtArguments {
     files: Vec<PathBuf>,
 }
 
-/// Where a text comes from.
+/// Source of a text.
 enum Input {
     StandardInput,
     File(PathBuf),
@@ -118,13 +118,13 @@ fn write_json(out: &mut String, finding: &Finding) {
     out.push('\n');
 }
 
-/// The first line in which texts differ.
+/// The number of the first line in which two texts differ.
 fn first_difference(one: &str, other: &str) -> usize {
     let same = one.lines().zip(other.lines()).take_while(|(one, other)| one == other).count();
     (same + 1).min(one.lines().count().max(1))
 }
 
-/// What an argument stands for.
+/// The inputs that an argument stands for.
 fn inputs(path: &Path, dialect: Dialect) -> Vec<Result<Input, Unreadable>> {
     if path == Path::new("-") {
         return vec![Ok(Input::StandardInput)];
@@ -138,7 +138,7 @@ fn inputs(path: &Path, dialect: Dialect) -> Vec<Result<Input, Unreadable>> {
 }
 
 impl Input {
-    /// Whose folder counts.
+    /// The path whose folder has the settings.
     fn path(&self) -> &Path {
         match self {
             Input::StandardInput => Path::new("."),
@@ -153,7 +153,7 @@ impl Input {
         }
     }
 
-    /// Its text, and the mark of the byte order before it.
+    /// Reads the text, and the byte order mark before it.
     fn read(&self, dialect: Dialect) -> Result<(String, &'static str), Unreadable> {
         let bytes = match self {
             Input::File(path) => read_definition_file(path),
@@ -161,7 +161,7 @@ impl Input {
         };
         let text = bytes.and_then(|bytes| match dialect {
             Dialect::Fixed => Ok((text_of(&bytes)?.into_owned(), mark_of(&bytes))),
-            // To libpcp all of it is text.
+            // To libpcp the mark is text as well.
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok((stray::decoded(&bytes).into_owned(), "")),
         });
         text.map_err(|reason| Unreadable { path: self.name().into(), reason })
@@ -181,7 +181,7 @@ fn format(
         Dialect::Pcp7_2 | Dialect::Fixed => (&*text).into(),
     };
     let mut formatted = format_definitions(&lines, language);
-    // What stood before the text stays there.
+    // The mark before the text stays.
     let text = mark.to_owned() + &text;
     formatted.text.insert_str(0, mark);
     let name = input.name();
@@ -231,7 +231,7 @@ fn format(
     Ok(outcome)
 }
 
-/// Prints what may be read by programs: a definition file, or a patch for one.
+/// Prints text for programs: a definition file, or a patch of one.
 fn print(text: &str, messages: &Messages) -> Result<(), Stop> {
     messages.output(Purpose::Exact).print(stray::encoded(text))
 }

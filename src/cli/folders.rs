@@ -1,5 +1,5 @@
-//! What `pmderive.toml` says about the definition files that a command is given:
-//! each file is read as its own folder says. Options come first.
+//! The settings in `pmderive.toml` for the definition files of a command. Each file follows its
+//! own folder. Options take precedence.
 
 use std::path::{Path, PathBuf};
 
@@ -12,18 +12,17 @@ use super::args::{DefinitionArguments, LanguageArguments, MetadataArguments, Sou
 use super::messages::Messages;
 use super::stop::Stop;
 
-/// What is said of a directory that somebody names for its definitions.
+/// The message for a directory without definitions that the user names.
 pub const NO_DEFINITION_FILE: &str = "no definition file is below this directory";
 
 impl DefinitionArguments {
-    /// Reads what the folders of the files say; `named` are files besides those of
-    /// options, and `-` is one in the current directory. Gives the files that are over the
-    /// fleet. Without files only options count, so that no directory changes what an
-    /// expression means.
+    /// Reads the settings of the files' folders. `named` are files besides those of options;
+    /// `-` stands in the current directory. Returns the files over the fleet. Without files
+    /// only options count: no directory then changes the meaning of an expression.
     ///
     /// # Errors
-    /// A file of settings has mistakes, which are told, or two folders say what
-    /// cannot be together; or there is nothing below a directory in `named`.
+    /// A file of settings has mistakes, which are printed; two folders contradict each other;
+    /// or a directory of `named` is empty.
     pub fn settle(&mut self, named: &[&str], messages: &mut Messages) -> Result<Vec<String>, Stop> {
         let configs = self.configs.iter().flat_map(|list| list.split(':'));
         let paths = configs.chain(named.iter().copied());
@@ -31,7 +30,7 @@ impl DefinitionArguments {
         let mut over_fleet = Vec::new();
         for path in paths {
             let files = files_of(path, self.language.compat);
-            // As a search path a directory may be empty.
+            // A directory on a search path may be empty.
             if files.is_empty() && named.contains(&path) {
                 let path = escape::path(path);
                 return Err(Stop::Usage(format!("cannot read {path}: {NO_DEFINITION_FILE}")));
@@ -59,8 +58,8 @@ impl DefinitionArguments {
         Ok(over_fleet)
     }
 
-    /// The file of metadata that stands for a source: that of the option, or without a
-    /// source the one that the folders name.
+    /// The file of metadata that replaces a source: that of the option, or without a source
+    /// that of the folders.
     pub fn metadata(
         &self,
         given: &MetadataArguments,
@@ -85,13 +84,13 @@ impl DefinitionArguments {
         }
     }
 
-    /// Where a file of settings names a file of metadata.
+    /// The place in a file of settings that names a file of metadata.
     pub fn place_of_metadata(&self, path: &Path) -> Option<String> {
         let mut named = self.folders.files().filter_map(|(_, project)| project.metadata.as_ref());
         self.folders.sources.place(named.find(|one| one.value == path)?.span)
     }
 
-    /// Whether a file may use extensions; nothing for a file that is over the fleet.
+    /// Whether a file may use extensions; `None` for a file over the fleet.
     pub fn extensions_in(&self, file: &str) -> Option<bool> {
         let given = self.are_extensions_given.unwrap_or(self.language.extensions);
         match self.folders.of(Path::new(file)) {
@@ -103,10 +102,10 @@ impl DefinitionArguments {
 }
 
 impl LanguageArguments {
-    /// The language of a file, of which its folder may say something.
+    /// The language of a file, as the options and its folder choose it.
     ///
     /// # Errors
-    /// The folder's settings have mistakes, which are told.
+    /// The folder's settings have mistakes, which are printed.
     pub fn of_file(
         &self,
         file: &Path,
@@ -131,10 +130,10 @@ fn files_of(path: &str, compat: Option<Dialect>) -> Vec<PathBuf> {
     definition_files(Path::new(path), all).into_iter().map(path_of).collect()
 }
 
-/// Tells what is wrong with settings.
+/// Prints the mistakes of settings.
 ///
 /// # Errors
-/// Anything is.
+/// There are mistakes.
 pub fn refuse_mistakes(folders: &mut Folders, messages: &mut Messages) -> Result<(), Stop> {
     let diagnostics = std::mem::take(&mut folders.diagnostics);
     let errors = diagnostics.errors();

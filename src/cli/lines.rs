@@ -1,9 +1,8 @@
-//! A message of several lines, in which text of others never ends a line.
+//! A message of several lines, in which foreign text never ends a line.
 //!
-//! It has two forms until it is known where it goes. Programs behind a pipe look for
-//! it byte for byte, so they get it unchanged. People get it as it is shown: the form
-//! that [`Foreign`](crate::escape::Foreign) text, and errors that repeat such text,
-//! give with the flag `#`.
+//! It keeps two forms, as it does not know its destination. Programs behind a pipe match on
+//! bytes, so they get foreign text unchanged. People get the escaped form, which the flag `#`
+//! selects for [`Foreign`](crate::escape::Foreign) text and for errors that quote it.
 
 use std::fmt::{Display, Write as _};
 
@@ -17,14 +16,14 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// One part after the other.
+    /// Joins parts to a message.
     pub fn of(parts: &[&dyn Display]) -> Lines {
         let mut lines = Lines::default();
         lines.push(parts);
         lines
     }
 
-    /// Appends one part after the other.
+    /// Appends parts.
     pub fn push(&mut self, parts: &[&dyn Display]) {
         for part in parts {
             // Writing to a string does not fail.
@@ -33,8 +32,8 @@ impl Lines {
         }
     }
 
-    /// The form for where it goes. What is escaped has ends of lines and tabs
-    /// of its own, but may have other characters that a terminal obeys.
+    /// The form for a destination. The escaped form keeps its own ends of lines and tabs. Other
+    /// characters in it may still control a terminal.
     pub fn form(&self, escaping: Escaping) -> &str {
         match escaping {
             Escaping::Off => &self.exact,

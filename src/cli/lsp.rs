@@ -1,5 +1,5 @@
-//! `pmderive lsp`: serves an editor over standard input and output.
-//! [`crate::lsp`] is the server; this chooses its source and language.
+//! `pmderive lsp` serves an editor over standard input and output. [`crate::lsp`] is the
+//! server; this module chooses its source and language.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::terminal::protocol_output;
 use crate::lsp::{End, Opener, Options, Source, connect, serve};
 use crate::metadata::RecordedMetadata;
 
-/// How long mistakes that the text alone tells wait for those that the source tells.
+/// How long diagnostics of the text wait for those of the source.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 Editors start it by themselves; it speaks the language server protocol over standard input and
 output. Without a source it checks what the texts alone tell.";
@@ -48,9 +48,9 @@ pub fn run(arguments: &LspArguments, messages: &Messages) -> Result<ExitStatus, 
     let options = Options { language, opener: opener(arguments), grace: GRACE, max_shown };
     // A client that is not understood may keep the input open for ever.
     let end = serve(&client, options).map_err(|error| Stop::Usage(error.to_string()))?;
-    // The writing thread ends when nobody has the client any more.
+    // The writing thread ends once the last handle of the client is gone.
     drop(client);
-    // A thread that waits for a source that hangs does not keep the process.
+    // The process does not wait for a thread whose source hangs.
     streams.join().map_err(|error| Stop::Usage(no_client(&error)))?;
     match end {
         End::Agreed => Ok(ExitStatus::Good),
@@ -65,7 +65,7 @@ fn no_client(problem: &dyn std::fmt::Display) -> String {
     format!("the client does not speak the language server protocol: {problem}")
 }
 
-/// Opens the source that was chosen, as often as need be.
+/// The function that opens the chosen source, again and again if needed.
 fn opener(arguments: &LspArguments) -> Option<Opener> {
     let dialect = arguments.language.compat.unwrap_or_default();
     if let Some(file) = arguments.metadata.metadata.clone() {

@@ -1,7 +1,7 @@
-//! What a command says on standard error: diagnostics and messages.
+//! Messages of a command on standard error, diagnostics included.
 //!
-//! A message is one line, whatever names are in it. Nothing here fails: if standard
-//! error is closed, there is nobody to tell.
+//! A message is one line, whatever names are in it. If standard error is closed, messages are
+//! lost; that is no failure.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -25,35 +25,35 @@ use super::progress::beside;
 use super::stop::Stop;
 use super::terminal::{Output, Purpose, shows_errors, shows_output, write_error};
 
-/// Standard error, and what was said there.
+/// Standard error, with a memory of the messages already printed.
 pub struct Messages {
-    /// Only errors are printed.
+    /// True with `--quiet`: only errors are printed.
     is_quiet: bool,
-    /// Details are printed as well.
+    /// True with `--verbose`: details are printed as well.
     is_verbose: bool,
-    /// When there are colours.
+    /// When messages have colours.
     colour: Colour,
     words: DiagWords,
-    /// Nothing is told of what libpcp has no words for.
+    /// True if only diagnostics with words of libpcp are printed.
     is_libpcp: bool,
-    /// Text of others stays as it is, here and on standard output.
+    /// True with `--raw`: foreign text stays as it is, here and on standard output.
     is_raw: bool,
-    /// How many more diagnostics may be drawn.
+    /// Number of diagnostics that may still be drawn.
     left: usize,
-    /// Hashes of diagnostics that were told, so that none is told twice when
-    /// definitions are compiled again.
+    /// Hashes of the diagnostics already printed. Definitions that are compiled again give the
+    /// same ones.
     told: HashSet<u64>,
-    /// Definitions of whose mistakes was told.
+    /// Definitions whose mistakes were printed.
     mistaken: HashSet<Box<str>>,
-    /// Damage was told that reading goes on behind.
+    /// True once damage was reported that the reader passed over.
     has_told_damage: Cell<bool>,
-    /// The tool whose messages are given, in a pipe byte for byte, as programs
-    /// look for them.
+    /// The tool of PCP whose messages are given. In a pipe they are its bytes, as programs
+    /// match on them.
     tool: Option<Impersonated>,
 }
 
 impl Messages {
-    /// In the colours that the environment asks for.
+    /// Messages in the colours that the environment chooses.
     pub fn to_standard_error() -> Messages {
         Messages {
             is_quiet: false,
@@ -70,7 +70,7 @@ impl Messages {
         }
     }
 
-    /// Does what the options say that all commands have.
+    /// Applies the options that all commands have.
     pub fn configure(&mut self, arguments: &CommonArguments) {
         self.is_quiet = arguments.quiet;
         self.is_verbose = arguments.verbose;
@@ -79,7 +79,7 @@ impl Messages {
         self.left = arguments.max_diagnostics;
     }
 
-    /// How many diagnostics may still be shown.
+    /// Number of diagnostics that may still be drawn.
     #[cfg(feature = "lsp")]
     pub fn left(&self) -> usize {
         self.left
@@ -90,22 +90,22 @@ impl Messages {
         self.colour.is_used(shows_errors())
     }
 
-    /// True if details are to be printed.
+    /// True if details are printed.
     pub fn are_verbose(&self) -> bool {
         self.is_verbose && !self.is_quiet
     }
 
-    /// True if only errors are to be printed.
+    /// True if only errors are printed.
     pub fn are_quiet(&self) -> bool {
         self.is_quiet
     }
 
-    /// Standard output, for text of a purpose.
+    /// Standard output, for text with this purpose.
     pub fn output(&self, purpose: Purpose) -> Output {
         Output::standard(purpose, self.is_raw)
     }
 
-    /// A terminal that was named as a file.
+    /// Output to a terminal that the user named as a file.
     pub fn terminal(&self, file: File, purpose: Purpose) -> Output {
         Output::terminal(file, purpose, self.is_raw)
     }
@@ -115,12 +115,12 @@ impl Messages {
         self.colour.is_used(shows_output())
     }
 
-    /// Standard output for text of our own, in which escape sequences stay.
+    /// Standard output for the program's own text, in which escape sequences stay.
     pub fn own_output(&self) -> Output {
         Output::standard(Purpose::Text, true)
     }
 
-    /// From now on messages are those of a tool of PCP.
+    /// Makes all further messages those of a tool of PCP.
     pub fn speak_as(&mut self, tool: Impersonated) {
         self.tool = Some(tool);
     }
@@ -130,32 +130,32 @@ impl Messages {
         self.tool.is_some()
     }
 
-    /// Who speaks.
+    /// The name in front of messages.
     fn name(&self) -> &'static str {
         self.tool.map_or("pmderive", |tool| tool.tool.name)
     }
 
-    /// What messages are for.
+    /// The purpose of messages.
     fn purpose(&self) -> Purpose {
         if self.are_of_tool() { Purpose::Exact } else { Purpose::Text }
     }
 
-    /// Says what is wrong with the arguments, and how a tool of PCP wants them.
+    /// Reports a mistake in the arguments, with the usage of a tool of PCP.
     pub fn misuse(&self, problem: &dyn fmt::Display) -> Stop {
         self.error(problem);
         self.usage()
     }
 
-    /// Says how a tool of PCP wants its arguments.
+    /// Prints the usage of a tool of PCP.
     pub fn usage(&self) -> Stop {
         if let Some(tool) = self.tool {
             self.text(&usage(tool.tool, tool.dialect).into());
         }
-        Stop::Said
+        Stop::Reported
     }
 
-    /// Says that a fetch failed, as [`Messages::error_lines`]: as pmval(1) does,
-    /// where messages are its own.
+    /// Reports a failed fetch, as [`Messages::error_lines`]. Messages in pmval's place have
+    /// pmval's form.
     pub fn failed_fetch(&self, failure: &[&dyn fmt::Display]) {
         let gap = if self.are_of_tool() { "\n" } else { "" };
         let mut lines = Lines::of(&[&gap, &self.name(), &": "]);
@@ -163,7 +163,7 @@ impl Messages {
         self.lines(&[&lines]);
     }
 
-    /// Says something that has its line ends already.
+    /// Prints text that has its line ends already.
     pub fn text(&self, text: &Lines) {
         let purpose = self.purpose();
         self.write_bytes(purpose, text.form(self.escaping(purpose)).as_bytes());
@@ -174,17 +174,17 @@ impl Messages {
         self.words = words;
     }
 
-    /// From now on only libpcp's words are told.
+    /// Prints only libpcp's words from now on.
     pub fn speak_as_libpcp(&mut self) {
         self.words = DiagWords::Pcp;
         self.is_libpcp = true;
     }
 
-    /// Tells diagnostics that were not told before: ours in the order of the
-    /// text, the worst of them drawn and the rest counted, as are those which only say that
-    /// another definition has mistakes that were told; libpcp's in the
-    /// order in which it finds them, and then in our words those for which it
-    /// has none.
+    /// Prints diagnostics that were not printed before. pmderive's own come in the order of the
+    /// text: the worst are drawn, the rest are counted. Also counted are errors whose only
+    /// cause is another definition, with mistakes printed before. libpcp's words come in the
+    /// order in which libpcp finds mistakes. Then follow, in pmderive's words, the mistakes
+    /// that libpcp has no words for.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
@@ -216,7 +216,7 @@ impl Messages {
         let style = if self.are_coloured() { Style::Colour } else { Style::Plain };
         let mut renderer = Renderer::default();
         for diagnostic in &diagnostics {
-            // What is rendered is escaped already, and has colours.
+            // Rendered text is escaped already, and has colours.
             write(renderer.render(diagnostic, sources, style).as_bytes());
         }
         let errors = errors - diagnostics.errors();
@@ -236,58 +236,57 @@ impl Messages {
         }
     }
 
-    /// Says that something failed.
+    /// Prints an error.
     pub fn error(&self, error: &dyn fmt::Display) {
         self.line(&format_args!("{}: {error}", self.name()));
     }
 
-    /// Says something that is good to know, unless only errors are wanted.
+    /// Prints a warning, unless only errors are printed.
     pub fn warning(&self, warning: &dyn fmt::Display) {
         self.note(&format_args!("{}: warning: {warning}", self.name()));
     }
 
-    /// Says what is wrong with a source that is still read. The exit status
-    /// will tell it, too.
+    /// Reports damage of a source that is still read. It sets the exit status, too.
     pub fn damage(&self, error: &dyn fmt::Display) {
         let name = self.name();
         self.line(&format_args!("{name}: warning: {error}; the others are used"));
         self.has_told_damage.set(true);
     }
 
-    /// True if [`Messages::damage`] was told.
+    /// True if [`Messages::damage`] was called.
     pub fn have_told_damage(&self) -> bool {
         self.has_told_damage.get()
     }
 
-    /// Says what an engine has to say, such as why it ignores a file; it says so once.
+    /// Prints an engine's warnings once, such as why it ignores a file.
     pub fn warnings_of(&self, engine: &Engine) {
         if let Some(warning) = engine.take_warning() {
             self.warning(&warning);
         }
     }
 
-    /// Says something on a line of its own, unless only errors are wanted.
+    /// Prints a line, unless only errors are printed.
     pub fn note(&self, line: &dyn fmt::Display) {
         if !self.is_quiet {
             self.line(line);
         }
     }
 
-    /// Says something on a line of its own.
+    /// Prints a line.
     pub fn line(&self, line: &dyn fmt::Display) {
         let line = line.to_string();
         write(format!("{}\n", self.escaping(self.purpose()).text(&line)).as_bytes());
     }
 
-    /// Says that something failed, on as many lines as it takes: names in them
-    /// are [`Foreign`](escape::Foreign), so that they do not end any.
+    /// Prints an error of several lines. Names in it are [`Foreign`](escape::Foreign), so that
+    /// they end no line.
     pub fn error_lines(&self, error: &[&dyn fmt::Display]) {
         let mut lines = Lines::of(&[&self.name(), &": "]);
         lines.push(error);
         self.lines(&[&lines]);
     }
 
-    /// As [`Messages::error_lines`], of something that is good to know.
+    /// Prints a warning of several lines, like [`Messages::error_lines`].
     pub fn warning_lines(&self, warning: &[&dyn fmt::Display]) {
         if self.is_quiet {
             return;
@@ -297,7 +296,7 @@ impl Messages {
         self.lines(&[&lines]);
     }
 
-    /// Says something on as many lines as it takes, as [`Messages::error_lines`].
+    /// Prints several lines, like [`Messages::error_lines`].
     pub fn lines(&self, parts: &[&dyn fmt::Display]) {
         let mut lines = Lines::of(parts);
         lines.push(&[&"\n"]);

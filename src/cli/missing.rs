@@ -1,8 +1,8 @@
-//! Definitions whose operands the source does not have.
+//! Definitions whose operands the source lacks.
 //!
-//! In the user's own definitions this is a mistake. In those that come with PCP it is
-//! none: they are for every machine, and few machines have all the agents that they
-//! need. Such definitions are left out, and one line says how many.
+//! A missing operand is a mistake in the user's own definitions, but not in those that come
+//! with PCP. These are for every machine, and few machines have all the agents that they need.
+//! Such definitions are left out, and one line gives their number.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ use super::messages::Messages;
 /// How to report an operand that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Missing {
-    /// The definition is wrong.
+    /// As a mistake of the definition.
     Error,
-    /// It is worth knowing.
+    /// As a warning.
     Warn,
-    /// The definition is left out, and counted.
+    /// Not at all: the definition is left out and counted.
     Ignore,
 }
 
-/// Definitions that are left out, by name, with what is missing.
+/// Map from each definition that is left out to its missing operand.
 #[derive(Debug, Default)]
 pub struct LeftOutDefinitions {
     found: BTreeMap<Box<str>, Vec<String>>,
 }
 
 impl LeftOutDefinitions {
-    /// Takes missing operands out of diagnostics, or makes them warnings, as
-    /// `meaning` has it for each definition.
+    /// Removes missing operands from diagnostics, or makes them warnings. `meaning` decides for
+    /// each definition.
     pub fn take(
         diagnostics: &mut Diagnostics,
         sources: &SourceMap,
@@ -58,14 +58,14 @@ impl LeftOutDefinitions {
                     }
                 }
             }));
-            // One that is left out may be an operand of others.
+            // A definition that is left out may be an operand of others.
             if left_out.found.len() == before {
                 return left_out;
             }
         }
     }
 
-    /// True if the operand that is at fault is missing, or left out itself.
+    /// True if the operand at fault is missing, or left out itself.
     fn is_of_missing(&self, diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
         match diagnostic.code {
             Code::UnknownMetric | Code::NoDescriptor => true,
@@ -74,17 +74,17 @@ impl LeftOutDefinitions {
         }
     }
 
-    /// True for the name of a definition that is left out.
+    /// True for a definition that is left out.
     pub fn has(&self, name: &str) -> bool {
         self.found.contains_key(name)
     }
 
-    /// How many there are.
+    /// The number of definitions left out.
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Says in one line how many there are, if any, or in one each which.
+    /// Prints the number of definitions left out, or with `verbose` one line for each.
     pub fn tell(&self, verbose: bool, messages: &Messages) {
         if verbose {
             for (name, missing) in &self.found {
@@ -96,7 +96,7 @@ impl LeftOutDefinitions {
         }
     }
 
-    /// Says in one line how many there are, if any, and a `hint` behind it.
+    /// Prints the number of definitions left out, if any, followed by a `hint`.
     pub fn tell_number(&self, hint: &str, messages: &Messages) {
         if !self.found.is_empty() {
             let count = counted(self.len(), "definition");

@@ -9,8 +9,8 @@
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
 //!
-//! Other modules compute all results and return them as data. This one chooses what
-//! to show, in which order and how.
+//! Other modules compute all results and return them as data. This module chooses what to show,
+//! in which order and how.
 
 mod appearance;
 mod archive;
@@ -63,31 +63,31 @@ use self::exit_status::ExitStatus;
 use self::messages::Messages;
 use self::stop::Stop;
 
-/// All texts of the help, for a test that reads them.
+/// All help texts, for a test of their words.
 #[doc(hidden)]
 pub fn help_texts() -> Vec<String> {
     command_line::texts()
 }
 
-/// Options that the help hides, old names among them, with their commands: for
-/// a test that nothing teaches them.
+/// Pairs of a command and an option that its help hides, old names included. A test checks that
+/// no page teaches them.
 #[doc(hidden)]
 pub fn hidden_options() -> Vec<(String, String)> {
     command_line::hidden_options()
 }
 
-/// Whether arguments, of which the first is the program, are understood; for
-/// tests of what documents show.
+/// Checks whether the program accepts arguments, its name first. Tests check with it the
+/// examples in documents.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The message about the wrong arguments.
 #[doc(hidden)]
 pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
     let matches = command_line::command().try_get_matches_from(given);
     matches.map(drop).map_err(|error| error.to_string())
 }
 
-/// Runs the command that the process's arguments ask for.
+/// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
     signals::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
@@ -101,18 +101,18 @@ pub fn main() -> ExitCode {
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
-            Stop::Tool(_) | Stop::Said => ExitStatus::Failed,
+            Stop::Tool(_) | Stop::Reported => ExitStatus::Failed,
             Stop::Usage(_) | Stop::UsageLines(_) => ExitStatus::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => ExitStatus::SourceFailed,
         };
         match &stop {
-            Stop::Said => {}
+            Stop::Reported => {}
             Stop::UsageLines(lines) | Stop::Tool(lines) => messages.error_lines(&[lines]),
             _ => messages.error(&stop),
         }
         arguments.command.failed_with(outcome)
     });
-    // PCP's tools do not count what they pass over as a failure.
+    // PCP's tools do not count an ignored mistake as a failure.
     let outcome = match messages.have_told_damage() && !messages.are_of_tool() {
         true => outcome.max(arguments.command.failed_with(ExitStatus::SourceFailed)),
         false => outcome,

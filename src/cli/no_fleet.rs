@@ -1,7 +1,7 @@
-//! What stands for `fleet` in a program that is built without fleets: there is no option,
-//! and nothing is over a fleet.
+//! Stand-in for `fleet` in a build without fleets: it has no option, and no definition is over
+//! a fleet.
 //!
-//! Commands call the same functions either way, and need not know which are built.
+//! Commands call the same functions in both builds.
 
 use clap::Args;
 use pmderive_runtime::source::{MetadataSource, SourceError};
@@ -20,26 +20,26 @@ use super::stop::Stop;
 pub struct FleetArguments {}
 
 impl FleetArguments {
-    /// No definitions over a fleet can be given.
+    /// False: without fleets there is no option for them.
     pub fn has_definitions(&self) -> bool {
         false
     }
 
-    /// Files over a fleet are passed over.
+    /// Ignores files over a fleet.
     pub fn add(&mut self, _: Vec<String>) {}
 
-    /// Definitions of hosts, as they are.
+    /// Definitions of hosts, unchanged.
     pub fn definitions(&self, arguments: &DefinitionArguments) -> DefinitionArguments {
         arguments.clone()
     }
 }
 
-/// There is no `serve` whose configuration could be given.
+/// Accepts all files, as this build has no `serve`.
 pub fn refuse_configurations(_: &DefinitionArguments) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Nothing to check.
+/// A fleet with nothing to check.
 pub struct CheckedFleet;
 
 impl CheckedFleet {
@@ -52,17 +52,17 @@ impl CheckedFleet {
         Ok(CheckedFleet)
     }
 
-    /// No definitions.
+    /// Zero.
     pub fn count(&self) -> usize {
         0
     }
 
-    /// Nothing.
+    /// No definitions.
     pub fn on_hosts(&self, _: &Registry) -> Vec<&Registered> {
         Vec::new()
     }
 
-    /// Nothing.
+    /// No operands.
     pub fn operands(&self, _: &Registry) -> Vec<&Registered> {
         Vec::new()
     }
@@ -82,7 +82,7 @@ impl CheckedFleet {
     pub fn lint(&self, _: Option<&mut ()>, _: &SourceMap, _: &mut Diagnostics) {}
 }
 
-/// Nothing to explain.
+/// A fleet with nothing to explain.
 pub struct ExplainedFleet;
 
 impl ExplainedFleet {
@@ -96,7 +96,7 @@ impl ExplainedFleet {
         Ok(ExplainedFleet)
     }
 
-    /// Explains nothing, and needs nothing of hosts.
+    /// Explains nothing, and needs no operands of hosts.
     pub fn explain(
         &self,
         _: &mut Vec<&Registered>,

@@ -1,30 +1,28 @@
-//! How the options of all commands are arranged. They stand under headings, and
-//! examples follow. Where JSON is one of the forms there is `--json`, and where `-h`
-//! is not a host it shows the help.
+//! Layout of the options of all commands. They stand under headings, and examples follow.
+//! `--json` is added where JSON is one of the forms, and `-h` for help where it is not a host.
 //!
-//! This module knows only the names of the options. Each command knows what its own
-//! mean.
+//! This module knows only the names of the options. Each command gives its own a meaning.
 
 use clap::builder::ArgPredicate;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
 use super::examples::{examples, first_steps};
 
-/// Where metrics come from.
+/// Heading for the choice of the source.
 const SOURCE: &str = "Source";
-/// Which samples, and how times are shown.
+/// Heading for the choice of samples, and for the form of times.
 const TIME: &str = "Time";
-/// What definitions mean.
+/// Heading for the language of definitions.
 const LANGUAGE: &str = "Language";
-/// What is printed, and where to.
+/// Heading for form and destination of the output.
 const OUTPUT: &str = "Output";
-/// What every command has.
+/// Heading for the options of every command.
 const GENERAL: &str = "General";
 
 /// The headings.
 pub const HEADINGS_IN_ORDER: [&str; 5] = [SOURCE, TIME, LANGUAGE, OUTPUT, GENERAL];
 
-/// Options by heading. What is not listed is about the output.
+/// Options by heading. Options that are not listed stand under [`OUTPUT`].
 const HEADINGS: &[(&str, &[&str])] = &[
     (
         SOURCE,
@@ -95,10 +93,10 @@ const HINTS: &[(&str, ValueHint)] = &[
     ("uniqnames", ValueHint::FilePath),
 ];
 
-/// Columns of help, at most.
+/// Widest line of help, in columns.
 const WIDTH: usize = 100;
 
-/// The command with all its options arranged.
+/// Arranges all options of a command.
 pub fn arranged(command: Command) -> Command {
     let command = command.max_term_width(WIDTH).after_help(first_steps());
     with_help(command).mut_args(placed).mut_subcommands(|command| {
@@ -128,7 +126,7 @@ fn placed(argument: Arg) -> Arg {
     argument.help_heading(heading.map_or(OUTPUT, |(heading, _)| heading))
 }
 
-/// Adds help, by `-h` as well where that is no host.
+/// Adds help, also as `-h` where that is not a host.
 fn with_help(command: Command) -> Command {
     let has_host = command.get_arguments().any(|argument| argument.get_short() == Some('h'));
     let help = Arg::new("help").short('?').long("help").action(ArgAction::Help);
@@ -147,7 +145,8 @@ fn with_json(command: Command) -> Command {
         return command;
     }
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).conflicts_with("format");
-    // In its place among the others, which decides about the order of headings.
+    // It stands beside `--format`, as the first option of a heading decides about the order of
+    // headings.
     command.arg(json.help("As --format json")).mut_args(|argument| {
         match argument.get_id() == "format" {
             true => argument.default_value_if("json", ArgPredicate::Equals("true".into()), "json"),

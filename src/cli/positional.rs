@@ -1,8 +1,8 @@
-//! Arguments without an option: which of them are definition files.
+//! Arguments without an option. This module tells definition files from names and expressions.
 //!
-//! `check` and `deps` take files, names and expressions. The other commands take only
-//! names and expressions, and refuse what looks like a file, because `shop.conf` is
-//! also a correct name of a metric.
+//! `check` and `deps` accept files, names and expressions. The other commands accept only names
+//! and expressions. They refuse an argument that looks like a file, because `shop.conf` is also
+//! a correct name of a metric.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::text::SourceMap;
 
 use super::stop::Stop;
 
-/// What `check` and `deps` are to look at.
+/// Arguments of `check` and `deps`.
 #[derive(Debug, Args)]
 pub struct PositionalArguments {
     /// Take EXPRESSION as an expression or a name, even if it looks like a file.
@@ -40,8 +40,8 @@ impl PositionalArguments {
         self.arguments.iter().map(String::as_str).filter(|argument| is_file(argument)).collect()
     }
 
-    /// The files, and the names and expressions. An argument that `defines`
-    /// knows as a name is no file, whatever it looks like.
+    /// Splits the arguments into files, and names and expressions. A name for which `defines`
+    /// holds is no file.
     pub fn sorted(&self, defines: impl Fn(&str) -> bool) -> (Vec<&str>, Vec<&String>) {
         let mut files = Vec::new();
         let mut others: Vec<&String> = self.expressions.iter().collect();
@@ -55,14 +55,14 @@ impl PositionalArguments {
     }
 }
 
-/// What names of files end in that people give beside those in `.conf`; of paths without
-/// blanks and operators, as metrics may be called so, too.
+/// Endings of definition files besides `.conf`. They count only for paths without blanks and
+/// operators, as metrics may have such names, too.
 const ENDINGS: [&str; 6] = [".cfg", ".cnf", ".derived", ".json", ".yaml", ".yml"];
 
-/// True for an argument that is a file, be it there or not.
+/// True for an argument that means a file, existing or not.
 fn is_file(argument: &str) -> bool {
     let is_path = argument.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
-    // A misspelt file is no quotient.
+    // A path below an existing directory is a misspelt file, not a quotient.
     let is_below = || argument.split_once('/').is_some_and(|(first, _)| Path::new(first).is_dir());
     argument == "-"
         || ["/", "./", "../"].iter().any(|start| argument.starts_with(start))
@@ -89,9 +89,9 @@ pub fn refuse_files(arguments: &[String], registry: &Registry) -> Result<(), Sto
     }
 }
 
-/// True for an expression where metrics are named: it has a parenthesis, or
-/// blanks or operators and is correct. What is in brackets are instances.
-/// (`a/b` and `a:b` may have their source in front.)
+/// True for an expression, where the others are names of metrics. It has a parenthesis, or it
+/// is correct and has blanks or operators. Text in brackets is instances. (`a/b` and `a:b` may
+/// name a source.)
 pub fn is_expression(argument: &str, language: Language) -> bool {
     let mut depth = 0_usize;
     let outside = argument.chars().filter(|character| {

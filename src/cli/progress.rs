@@ -1,9 +1,7 @@
-//! How far a scan of an archive has come: a line on standard error.
+//! Progress of a scan of an archive, as a line on standard error.
 //!
-//! Input: the times at which a scan begins and ends, and those that it reaches.
-//! Output: a bar, on a terminal only. It appears once the scan has taken a while, and
-//! vanishes when it ends. This module knows neither what is scanned nor where the rows
-//! go.
+//! Input: the times at which a scan begins and ends, and those that it reaches. Output: a bar,
+//! on a terminal only. It appears once the scan has lasted a while, and vanishes when it ends.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -16,28 +14,28 @@ use pmderive_runtime::source::SourceError;
 
 use super::terminal::shows_errors;
 
-/// Scans that end sooner show nothing.
+/// Shorter scans show nothing.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// Steps of the whole, which are what a look at the clock is worth.
+/// Steps of a whole scan; the clock is read once in a step.
 const STEPS: u32 = 1000;
 
-/// How often a terminal is drawn to, in a second.
+/// Updates of the terminal in a second.
 const RATE: u8 = 10;
 
-/// The bar that stands on the terminal, so that messages can go beside it.
+/// The bar on the terminal, for messages that are printed beside it.
 static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// How far a scan over a stretch of time has come; the default shows nothing.
+/// Progress over a stretch of time; the default shows nothing.
 #[derive(Default)]
 pub struct Progress(Option<Line>);
 
 struct Line {
     bar: ProgressBar,
     from: Timestamp,
-    /// Length of the stretch in seconds; negative when time goes backward.
+    /// Length of the stretch in seconds; negative if time goes backward.
     span: f64,
-    /// The step at which the clock is looked at next.
+    /// The step at which the clock is read next.
     next: f64,
     begun: Instant,
     delay: Duration,
@@ -45,9 +43,9 @@ struct Line {
 }
 
 impl Progress {
-    /// Follows a scan between two times, the earlier one first unless it goes
-    /// backward. Nothing is ever shown unless `visible`, which is false where
-    /// rows go to the terminal themselves, and standard error is a terminal.
+    /// Follows a scan between two times, the earlier one first unless it goes backward. It
+    /// shows a bar only if it is `visible` and standard error is a terminal. A scan whose rows
+    /// go to the terminal is not `visible`.
     pub fn new((from, to): (Timestamp, Timestamp), visible: bool) -> Progress {
         if !visible || !shows_errors() {
             return Progress(None);
@@ -55,16 +53,16 @@ impl Progress {
         Progress::drawn_to(ProgressDrawTarget::stderr_with_hz(RATE), (from, to), DELAY)
     }
 
-    /// Follows a scan of an archive from where it is to the last time of the
-    /// scan, without one to its end; of other sources the end is not known, and
-    /// nothing is shown. As for [`Progress::new`] otherwise.
+    /// Follows a scan of an archive from its present position to the last time of the scan, or
+    /// else to the archive's end. Other sources have no known end, and show nothing. Otherwise
+    /// as for [`Progress::new`].
     pub fn of(
         context: &mut Context,
         last: Option<Timestamp>,
         visible: bool,
     ) -> Result<Progress, SourceError> {
         let Context::Archive(archive) = context else { return Ok(Progress(None)) };
-        // Where an archive ends may be costly to find out.
+        // Finding an archive's end may be costly.
         if !visible || !shows_errors() {
             return Ok(Progress(None));
         }
@@ -81,7 +79,7 @@ impl Progress {
         delay: Duration,
     ) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(STEPS.into()), target);
-        // A template that is wrong is found by the test.
+        // A test checks the template.
         if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:30}] {eta} left") {
             bar.set_style(style.progress_chars("=> "));
         }
@@ -90,7 +88,7 @@ impl Progress {
         Progress(Some(Line { bar, from, span, next: 1.0, begun, delay, is_drawn: false }))
     }
 
-    /// The scan has come to a time. Costs next to nothing, whatever is shown.
+    /// Notes that the scan has reached a time. It is cheap in every case.
     pub fn at(&mut self, time: Timestamp) {
         let Some(line) = &mut self.0 else { return };
         let step = time.seconds_since(line.from) / line.span * f64::from(STEPS);
@@ -103,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// The scan has ended: takes away what is shown.
+    /// Ends the scan and removes the bar.
     pub fn finish(&mut self) {
         self.0 = None;
     }
@@ -120,7 +118,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // What is drawn may be another one.
+        // Another bar may have replaced this one.
         if self.is_drawn {
             let mut drawn = lock(&DRAWN);
             *drawn = None;
@@ -129,7 +127,7 @@ impl Drop for Line {
     }
 }
 
-/// Writes to standard error beside what is shown there.
+/// Writes to standard error beside the bar.
 pub fn beside<T>(write: impl FnOnce() -> T) -> T {
     let drawn = lock(&DRAWN);
     match &*drawn {

@@ -1,4 +1,4 @@
-//! `pmderive replay`: reads cases from a file, writes answers to standard output.
+//! `pmderive replay` reads cases from a file and writes answers to standard output.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
@@ -46,7 +46,7 @@ pub fn run(arguments: &ReplayArguments) -> Result<ExitStatus, Stop> {
     };
     let mut answers = Output::standard(Purpose::Exact, false);
     let replayed = replay(cases, archives, *compat, *backend, &mut answers);
-    // What was answered before a case that makes no sense stands.
+    // Answers before a case that makes no sense stay.
     let flushed = answers.flush();
     match replayed.and(flushed.map_err(ReplayError::Io)) {
         Ok(()) => Ok(ExitStatus::Good),

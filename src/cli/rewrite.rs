@@ -1,17 +1,16 @@
-//! Replaces files as a whole: whoever reads one meanwhile sees the old text or
-//! the new one.
+//! Replaces files as a whole: a reader sees the old text or the new one, never a part.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
-/// Replaces the contents of a file and keeps its owner and permissions.
+/// Replaces the contents of a file, and keeps its owner and permissions.
 ///
 /// # Errors
-/// It cannot be written; then it is as before.
+/// It cannot be written; its old contents stay.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    // A link stays one.
+    // The target of a symbolic link is replaced, not the link.
     let path = fs::canonicalize(path)?;
     let metadata = fs::metadata(&path)?;
     let directory = path.parent().unwrap_or(Path::new("/"));

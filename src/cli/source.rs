@@ -13,26 +13,26 @@ use crate::dialect::Dialect;
 use crate::metadata::RecordedMetadata;
 
 impl SourceArguments {
-    /// True if one was chosen.
+    /// True if the arguments choose a source.
     pub fn is_given(&self) -> bool {
         self.host.is_some() || !self.archive.is_empty() || self.local
     }
 
-    /// The archives that were chosen, as one list with commas.
+    /// The chosen archives, as one list with commas.
     pub fn archives(&self) -> Option<PathBuf> {
         joined(&self.archive)
     }
 
-    /// Opens the source that was chosen, or else the pmcd of this machine, with
-    /// the peculiarities that a dialect's definitions rely on.
+    /// Opens the chosen source, or else the pmcd of this machine. It gets the peculiarities
+    /// that a dialect's definitions rely on.
     pub fn open(&self, dialect: Dialect, messages: &Messages) -> Result<Context, SourceError> {
         let mut context = self.open_untold(dialect, messages)?;
         tell_warnings(&mut context, messages);
         Ok(context)
     }
 
-    /// Opens the source and says nothing of what is wrong with archives: an archive that
-    /// is followed may be incomplete only while it is written.
+    /// Opens the source without a report of damage: an archive that is followed may be
+    /// incomplete only while it is written.
     pub fn open_untold(
         &self,
         dialect: Dialect,
@@ -54,11 +54,11 @@ impl SourceArguments {
         }
         let (mut options, warnings) = ConnectOptions::from_environment();
         if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
-            // How long to pause is for whoever has patience with the source.
+            // The caller that retries pauses between attempts.
             options.reconnect_delays.clear();
         }
         let spec = self.host.clone().unwrap_or_else(HostSpec::local);
-        // These come first: they may be why the connection fails.
+        // Warnings come first: they may tell why the connection fails.
         warnings.iter().for_each(|warning| messages.warning(warning));
         if dialect == Dialect::Fixed {
             spec.warnings.iter().for_each(|warning| messages.warning(warning));
@@ -68,8 +68,7 @@ impl SourceArguments {
 }
 
 impl ExpansionArguments {
-    /// Opens archives, given as one list with commas, as the version of PCP does
-    /// whose answers are given.
+    /// Opens archives, given as one list with commas, as the chosen version of PCP does.
     pub fn open(&self, archives: &Path, dialect: Dialect) -> Result<Context, SourceError> {
         let options = OpenOptions {
             max_expanded: self.max_expanded,
@@ -90,11 +89,10 @@ fn follow(context: &mut Context, dialect: Dialect) {
     archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
 }
 
-/// Called at the end of a source: fails if it is an archive with damage that no
-/// sample has passed.
+/// At the end of a source, fails if it is an archive with damage that no sample has passed.
 ///
 /// # Errors
-/// It has, and nobody was told of it.
+/// The archive has such damage, and it was not yet reported.
 pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
     match context {
         Context::Archive(archive) => archive.check_rest(),
@@ -102,8 +100,8 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
     }
 }
 
-/// Tells what is wrong with a source's archives that are read all the same, and
-/// gives the number of such places. PCP's tools do not notice.
+/// Reports damage of a source's archives that can still be read, and returns the number of
+/// places. PCP's tools do not notice it.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     let Context::Archive(archive) = context else { return 0 };
     let mut warnings = archive.take_warnings();
@@ -114,8 +112,8 @@ pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     warnings.len()
 }
 
-/// Opens the source of a command that looks at no values: the one that was
-/// chosen, or metadata in a file; `None` if neither is given.
+/// Opens the source of a command that reads no values: the chosen one, or metadata in a file.
+/// `None` if the arguments name neither.
 pub fn open_metadata(
     arguments: &SourceArguments,
     metadata: Option<&Path>,

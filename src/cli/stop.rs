@@ -1,5 +1,5 @@
-//! Why a command stops before its end. The caller of the command decides what to print and
-//! which status to return.
+//! Reasons for which a command stops before its end. The caller of the command prints them and
+//! chooses the exit status.
 
 use std::io;
 use std::path::Path;
@@ -10,28 +10,28 @@ use super::exit_status::ExitStatus;
 use super::lines::Lines;
 use crate::escape;
 
-/// Why a command stops before its end.
+/// Reason for which a command stops before its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {
     /// The usage is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The usage is wrong, which takes several lines to say.
+    /// The usage is wrong; the error has several lines.
     #[error("{0}")]
     UsageLines(Lines),
-    /// What makes a tool of PCP end with status 1, in its words.
+    /// The error that makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
     Tool(Lines),
-    /// As `Tool`, after the words were said.
+    /// As `Tool`, but the error was printed already.
     #[error("")]
-    Said,
+    Reported,
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// An archive cannot be written.
     #[error("{0}")]
     Archive(String),
-    /// Nobody reads the output any more. Holds the outcome so far.
+    /// The output has no reader any more. Holds the exit status so far.
     #[error("standard output is closed")]
     OutputClosed(ExitStatus),
     /// The output cannot be written.
@@ -49,18 +49,18 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// A file cannot be written.
+    /// The error for a file that cannot be written.
     pub fn of_file(path: &Path, error: &io::Error) -> Stop {
         let text = format!("{}: {error}", escape::path(path));
         Stop::Output(io::Error::new(error.kind(), text))
     }
 
-    /// What makes a tool of PCP end with status 1, one part after the other.
+    /// The error that makes a tool of PCP end with status 1, from its parts.
     pub fn tool(parts: &[&dyn std::fmt::Display]) -> Stop {
         Stop::Tool(Lines::of(parts))
     }
 
-    /// Adds what was known before: a closed output does not hide it.
+    /// Adds the exit status from before: a closed output does not hide it.
     pub fn after(self, outcome: ExitStatus) -> Stop {
         match self {
             Stop::OutputClosed(known) => Stop::OutputClosed(known.max(outcome)),

@@ -1,5 +1,5 @@
-//! Standard output and standard error of the commands. Text that a terminal
-//! would obey instead of showing it is escaped here (see [`escape`]).
+//! Standard output and standard error of the commands. This module escapes text that would
+//! control a terminal (see [`escape`]).
 //!
 //! ```text
 //!                     Escaping: text of others, on one line
@@ -8,12 +8,11 @@
 //!             errors ──► Messages ───────────────────────────────────► standard error
 //! ```
 //!
-//! Text of others is: names and values of a source, names of files, texts of
-//! definitions. Whoever puts such a text into a line escapes it with [`Escaping`],
-//! because later nobody can tell an end of line in it from the end of the line.
-//! [`Output`] escapes everything else, so that no command can forget it. Nothing else in
-//! the command line writes to these streams. Diagnostics are escaped before they are
-//! coloured.
+//! Foreign text is: names and values of a source, names of files, texts of definitions. The
+//! code that puts such a text into a line escapes it with [`Escaping`]. Later an end of line in
+//! it looks like the end of the line. [`Output`] escapes everything else, so that no command
+//! can forget it. The commands write to these streams only through this module. Diagnostics are
+//! escaped before they are coloured.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -28,19 +27,19 @@ use super::stop::Stop;
 use crate::escape;
 use crate::text::Escaping;
 
-/// What the output of a command is for.
+/// Purpose of a command's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For programs as well, to which a pipe brings every byte as it is.
+    /// For programs as well: a pipe gets every byte unchanged.
     Exact,
-    /// For programs as well, with fields in quotes (RFC 4180), which may hold ends of lines.
+    /// For programs as well, with fields in quotes (RFC 4180), which may contain ends of lines.
     Csv,
     /// For people.
     Text,
 }
 
 impl Purpose {
-    /// Whether text of others is escaped, on a terminal or elsewhere.
+    /// Whether foreign text is escaped, on a terminal or elsewhere.
     pub fn escaping(self, is_terminal: bool, is_raw: bool) -> Escaping {
         match (self, is_terminal) {
             _ if is_raw => Escaping::Off,
@@ -55,19 +54,19 @@ pub fn shows_output() -> bool {
     io::stdout().is_terminal()
 }
 
-/// True if nobody can read the standard output any more, as behind `| head`.
+/// True if standard output has no reader any more, as behind `| head`.
 pub fn is_output_closed() -> bool {
     is_closed(&io::stdout())
 }
 
-/// True if nobody can read any more what is written to a pipe.
+/// True if a pipe has no reader any more.
 pub fn is_closed(output: &impl AsFd) -> bool {
     let mut output = [PollFd::new(output, PollFlags::empty())];
     poll(&mut output, Some(&Timespec::default())).is_ok()
         && output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// Columns of the terminal that is standard output, 80 if it is none.
+/// Columns of the terminal on standard output; 80 without one.
 pub fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout());
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
@@ -87,30 +86,30 @@ pub fn write_error(text: &[u8]) -> io::Result<()> {
     io::stderr().lock().write_all(text)
 }
 
-/// Bytes that are gathered before they are written unasked.
+/// Bytes that are buffered before an early write.
 const FULL: usize = 1 << 18;
 
-/// Standard output: what is written to it comes out with the next flush.
+/// Standard output, buffered until the next flush.
 ///
-/// It is a vector of the bytes to come, for numbers and words of one's own.
-/// For text of others there is [`Output::text`].
+/// It is a vector of the buffered bytes, for the program's own numbers and words. Foreign text
+/// goes through [`Output::text`].
 pub struct Output {
     sink: Box<dyn Write + Send>,
     bytes: Vec<u8>,
     purpose: Purpose,
     escaping: Escaping,
     is_terminal: bool,
-    /// Within a field in quotes.
+    /// True within a field in quotes.
     is_quoted: bool,
 }
 
 impl Output {
-    /// Standard output for text of a purpose.
+    /// Standard output for text with this purpose.
     pub fn standard(purpose: Purpose, is_raw: bool) -> Output {
         Output::to(Box::new(io::stdout()), shows_output(), purpose, is_raw)
     }
 
-    /// A terminal that was named as a file.
+    /// Output to a terminal that the user named as a file.
     pub fn terminal(file: File, purpose: Purpose, is_raw: bool) -> Output {
         Output::to(Box::new(file), true, purpose, is_raw)
     }
@@ -125,23 +124,22 @@ impl Output {
         Output { sink, bytes: Vec::new(), purpose, escaping, is_terminal, is_quoted: false }
     }
 
-    /// Whether text of others is escaped, for lines that are made elsewhere.
+    /// Whether foreign text is escaped, for lines that are made elsewhere.
     pub fn escaping(&self) -> Escaping {
         self.escaping
     }
 
-    /// Appends text of others to a line.
+    /// Appends foreign text to a line.
     pub fn text(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(&self.escaping.bytes(text));
     }
 
-    /// Prints a text of a command that comes to its end by itself. Such a
-    /// command goes on when nobody reads its output any more, as behind
-    /// `| head`: its exit status is still wanted. Commands that might go on
-    /// for ever write by themselves, and stop with [`Stop::OutputClosed`].
+    /// Prints a text of a command that ends by itself. Such a command goes on without a reader,
+    /// as behind `| head`: its exit status still matters. Commands that may run for ever write
+    /// on their own, and stop with [`Stop::OutputClosed`].
     ///
     /// # Errors
-    /// It cannot be written, for another reason than that nobody reads it.
+    /// The write fails, other than for want of a reader.
     pub fn print(&mut self, text: impl AsRef<[u8]>) -> Result<(), Stop> {
         let written = self.write_all(text.as_ref());
         self.end(written)
@@ -158,7 +156,7 @@ impl Output {
         }
     }
 
-    /// Writes bytes without keeping them.
+    /// Writes bytes unbuffered.
     fn emit(&mut self, bytes: &[u8]) -> io::Result<()> {
         let shown: Cow<'_, [u8]> = match (self.escaping, self.purpose) {
             (Escaping::Off, _) => bytes.into(),
@@ -198,7 +196,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.bytes);
         let written = self.emit(&bytes);
-        // Nothing is written twice, not even a part of what could not be.
+        // No byte is written twice, not even after a write that failed.
         bytes.clear();
         self.bytes = bytes;
         written
@@ -219,7 +217,7 @@ impl DerefMut for Output {
     }
 }
 
-/// Lines of a table, in which what is between quotes is a field.
+/// Escapes lines of a table, in which text between quotes is a field.
 fn table(text: &[u8], is_quoted: &mut bool) -> String {
     let mut out = String::new();
     for (at, part) in text.split(|byte| *byte == b'"').enumerate() {

@@ -1,6 +1,6 @@
-//! `pmderive test`: runs unit tests of definitions and prints what came of them.
+//! `pmderive test`: runs unit tests of definitions and prints their results.
 //!
-//! Files of tests are read and run by [`crate::unit_test`].
+//! [`crate::unit_test`] reads and runs the files of tests.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -22,7 +22,9 @@ use crate::report::json::add_why;
 use crate::syntax::{STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text};
 use crate::text::json::write_object;
 use crate::text::{Escaping, SourceMap};
-use crate::unit_test::{Coverage, Covered, Failure, NamedBackend, Report, read, run as run_tests};
+use crate::unit_test::{
+    Coverage, CoverageItem, Failure, NamedBackend, Report, read, run as run_tests,
+};
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
@@ -31,10 +33,10 @@ use super::messages::Messages;
 use super::stop::Stop;
 use super::terminal::Purpose;
 
-/// Largest file of tests that is read, in bytes.
+/// Limit of the size of a file of tests, in bytes.
 const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 A file of tests names definition files, describes metrics, and has cases. A case lists samples and
 the values that are expected at each step:
@@ -114,9 +116,9 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitSta
     for input in arguments.files.iter().flat_map(|path| inputs(path)) {
         match input {
             Ok(Input { path, name, text }) => {
-                let tested = test(&path, name, text, arguments, &mut folders, messages)?;
-                total.count(&tested);
-                total.tell(tested, arguments.format, messages)?;
+                let file_result = test(&path, name, text, arguments, &mut folders, messages)?;
+                total.count(&file_result);
+                total.tell(file_result, arguments.format, messages)?;
             }
             Err(Unreadable { path, reason }) => {
                 let name = escape::path(&path).into_owned();
@@ -133,17 +135,17 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitSta
     Ok(total.outcome())
 }
 
-/// What came of a file of tests.
-struct Tested {
-    /// Its name, as it is shown.
+/// Results of a file of tests.
+struct FileResult {
+    /// Name of the file, escaped.
     name: String,
-    /// Its text and those of its definition files, to which diagnostics point.
+    /// The file's text and those of its definition files, for diagnostics.
     sources: SourceMap,
-    /// What is wrong with the file itself.
+    /// Mistakes in the file itself.
     diagnostics: Diagnostics,
-    /// What came of each test; empty if the file cannot be run.
+    /// One report per test; empty if the file cannot be run.
     reports: Vec<Report>,
-    /// What its tests exercise, if that was asked for.
+    /// Coverage of the file's tests, with `--coverage`.
     coverage: Option<Coverage>,
 }
 
@@ -155,7 +157,7 @@ fn test(
     arguments: &TestArguments,
     folders: &mut Folders,
     messages: &mut Messages,
-) -> Result<Tested, Stop> {
+) -> Result<FileResult, Stop> {
     let mut sources = SourceMap::default();
     let source = sources.add(&*name, text);
     let mut diagnostics = Diagnostics::default();
@@ -167,7 +169,7 @@ fn test(
         refuse_mistakes(&mut file.folders, messages)?;
     }
     let (mut reports, mut coverage) = (Vec::new(), None);
-    // With a mistake in the file, what its tests say would mean nothing.
+    // A mistake in the file makes the results of its tests meaningless.
     if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
         if messages.are_verbose() {
             for one in &file.files {
@@ -180,31 +182,30 @@ fn test(
         outcome.warnings.iter().for_each(|warning| messages.warning(warning));
         (reports, coverage) = (outcome.reports, outcome.coverage);
     }
-    Ok(Tested { name, sources, diagnostics, reports, coverage })
+    Ok(FileResult { name, sources, diagnostics, reports, coverage })
 }
 
-/// What came of all files.
+/// Results of all files.
 #[derive(Default)]
 struct Total {
-    /// Numbers of tests.
+    /// Number of tests that passed.
     passed: usize,
     failed: usize,
-    /// Definitions, then branches: how many are exercised, and how many there
-    /// are.
+    /// Pairs for definitions, then branches: the number exercised, and the number of all.
     covered: [(usize, usize); 2],
-    /// Whether a file has a mistake or cannot be read.
+    /// True if a file has a mistake or cannot be read.
     is_mistaken: bool,
-    /// For the formats that are one document.
+    /// Findings for the forms that are one document.
     findings: FindingsReport,
 }
 
 impl Total {
-    fn count(&mut self, tested: &Tested) {
-        let passed = tested.reports.iter().filter(|report| report.has_passed()).count();
+    fn count(&mut self, file_result: &FileResult) {
+        let passed = file_result.reports.iter().filter(|report| report.has_passed()).count();
         self.passed += passed;
-        self.failed += tested.reports.len() - passed;
-        self.is_mistaken |= tested.diagnostics.errors() > 0;
-        if let Some(coverage) = &tested.coverage {
+        self.failed += file_result.reports.len() - passed;
+        self.is_mistaken |= file_result.diagnostics.errors() > 0;
+        if let Some(coverage) = &file_result.coverage {
             let parts = [&coverage.definitions, &coverage.branches];
             for (sum, part) in self.covered.iter_mut().zip(parts) {
                 let (exercised, all) = Coverage::count(part);
@@ -213,14 +214,14 @@ impl Total {
         }
     }
 
-    /// Prints what came of a file, or keeps it for the document.
+    /// Prints the results of a file, or keeps them for the document.
     fn tell(
         &mut self,
-        tested: Tested,
+        file_result: FileResult,
         format: FindingsFormat,
         messages: &mut Messages,
     ) -> Result<(), Stop> {
-        let Tested { name, sources, mut diagnostics, reports, coverage } = tested;
+        let FileResult { name, sources, mut diagnostics, reports, coverage } = file_result;
         let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
         let mut out = String::new();
         match format {
@@ -258,7 +259,7 @@ impl Total {
         Ok(())
     }
 
-    /// Says that a file cannot be read, or keeps that for the document.
+    /// Reports a file that cannot be read, or keeps it for the document.
     fn tell_unreadable(
         &mut self,
         name: &str,
@@ -282,7 +283,7 @@ impl Total {
         Ok(())
     }
 
-    /// How many tests passed, and with `coverage` how much they exercise.
+    /// The line with the number of tests, and with `coverage` the share that they exercise.
     fn summary(&self, coverage: bool) -> String {
         let mut summary = format!("{} passed, {} failed\n", self.passed, self.failed);
         if coverage {
@@ -297,7 +298,7 @@ impl Total {
         summary
     }
 
-    /// A mistake in a file counts for more than a test that failed.
+    /// The exit status. A mistake in a file weighs more than a failed test.
     fn outcome(&self) -> ExitStatus {
         match (self.is_mistaken, self.failed) {
             (true, _) => ExitStatus::Mistake,
@@ -307,10 +308,10 @@ impl Total {
     }
 }
 
-/// What no test exercises, as a finding.
-fn uncovered(one: &Covered, sources: &SourceMap) -> Finding {
+/// The finding for a definition or branch that no test exercises.
+fn uncovered(one: &CoverageItem, sources: &SourceMap) -> Finding {
     let message = format!("{}: {}", one.name, one.what);
-    // Only its place and words matter.
+    // Only the place and the words matter.
     let diagnostic = Diagnostic::warning(Code::BadTestFile, one.span, message);
     Finding { kind: "coverage".to_owned(), ..Finding::of(&diagnostic, sources) }
 }
@@ -325,7 +326,7 @@ fn write_unreadable(out: &mut String, finding: &Finding) {
     out.push('\n');
 }
 
-fn write_uncovered(out: &mut String, one: &Covered, sources: &SourceMap) {
+fn write_uncovered(out: &mut String, one: &CoverageItem, sources: &SourceMap) {
     let (line, column) = sources.line_column(one.span.source, one.span.start);
     write_object(out, |object| {
         object.text("file", &sources.get(one.span.source).name);
@@ -337,7 +338,7 @@ fn write_uncovered(out: &mut String, one: &Covered, sources: &SourceMap) {
     out.push('\n');
 }
 
-/// What came of the tests of a file, with what differs in lines.
+/// The results of a file's tests for JUnit, with differences as lines.
 fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
     let test = |report: &Report| {
         let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
@@ -354,17 +355,17 @@ fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
     Suite { file: file.to_owned(), tests: reports.iter().map(test).collect() }
 }
 
-/// A file of tests that was read.
+/// The input of one run: a file of tests.
 struct Input {
-    /// Whose folder counts.
+    /// The path whose folder has the settings.
     path: PathBuf,
-    /// What it is called.
+    /// Name of the file in messages.
     name: String,
     text: String,
 }
 
-/// What an argument stands for: a file, all files of tests below a directory, or standard
-/// input. Files are read when it is their turn.
+/// The inputs of an argument: a file, all files of tests below a directory, or standard input.
+/// Each file is read in its turn.
 fn inputs(path: &Path) -> Box<dyn Iterator<Item = Result<Input, Unreadable>>> {
     if path == Path::new("-") {
         return Box::new(iter::once(match read_text(io::stdin().lock(), MAX_TEST_FILE_BYTES) {
@@ -386,8 +387,7 @@ fn inputs(path: &Path) -> Box<dyn Iterator<Item = Result<Input, Unreadable>>> {
     Box::new(iter::once(Err(Unreadable { path: path.to_owned(), reason })))
 }
 
-/// True for a file or directory that may have tests, by its name: what is hidden has none, nor
-/// have settings.
+/// True if a file or directory may have tests, by its name. Hidden ones and settings have none.
 fn may_have_tests(path: &Path) -> bool {
     let is_settings = || path.file_name().is_some_and(|name| name == FILE_NAME);
     let is_file = || path.extension().is_some_and(|end| end == "toml") && !is_settings();
@@ -413,7 +413,7 @@ fn read_file(path: PathBuf) -> Result<Input, Unreadable> {
     }
 }
 
-/// What is the same for failures that belong together.
+/// The heading that failures of one group share.
 fn heading(failure: &Failure) -> String {
     match failure.step {
         None => failure.metric.to_string(),

@@ -1,5 +1,5 @@
-//! The engine's clock. It follows the machine's clock forward at once, and it never goes
-//! back: slots are counted by it, and no slot comes twice.
+//! The engine's clock. It follows the machine's clock forward at once, and never goes back:
+//! slots are counted by it, and no slot comes twice.
 //!
 //! ```text
 //!  engine │        ╱ set forward: it follows      ╱ they meet again
@@ -9,13 +9,13 @@
 //!         └─────────────────── │ set back ───────────► machine
 //! ```
 //!
-//! No clock is read here.
+//! The caller reads the clocks of the machine.
 
 use std::time::Duration;
 
 use super::slot::Nanos;
 
-/// A step back of the clock is logged from this size on.
+/// Smallest step back of the clock that is logged.
 const TOLD: Duration = Duration::from_secs(1);
 
 /// The engine's clock.
@@ -24,7 +24,7 @@ pub struct Clock {
     latest: Option<Reading>,
 }
 
-/// What was read last.
+/// The last reading.
 #[derive(Debug)]
 struct Reading {
     engine: Nanos,
@@ -33,13 +33,13 @@ struct Reading {
 }
 
 impl Clock {
-    /// Before anything was read.
+    /// A clock before the first reading.
     pub const fn new() -> Clock {
         Clock { latest: None }
     }
 
-    /// The engine's time. `machine` is the time of the machine's clock, which somebody may
-    /// set. `steady` is the time of a clock that nobody can set.
+    /// The engine's time. `machine` is the time of the machine's clock, which users can set.
+    /// `steady` is the time of a clock that nobody can set.
     pub fn read(&mut self, machine: Nanos, steady: Duration) -> Nanos {
         let mut engine = machine;
         if let Some(latest) = &self.latest {
@@ -68,7 +68,7 @@ mod tests {
         let mut read = |machine, steady| clock.read(Nanos(machine), Duration::from_nanos(steady)).0;
         assert_eq!(read(1000, 0), 1000);
         assert_eq!(read(1010, 10), 1010);
-        // Somebody sets the machine's clock forward.
+        // A user sets the machine's clock forward.
         assert_eq!(read(2020, 20), 2020);
         // And back: it goes on at half speed until both are the same.
         assert_eq!(read(1030, 30), 2025);

@@ -1,7 +1,6 @@
-//! The columns of a frame, in two parts. Heads say of each metric whether it has values,
-//! and of which instances; that changes rarely, and is shared from slot to slot. Lanes
-//! are the values, of which each frame has its own: three pieces of memory, however many
-//! metrics there are.
+//! The columns of a frame, in two parts. Heads tell for each metric whether it has values, and
+//! of which instances. They change rarely, and slots share them. Lanes are the values; each
+//! frame has its own. They need three allocations for any number of metrics.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,21 +14,21 @@ use rustc_hash::FxHashMap;
 
 use super::instances::{ExportedId, Instances};
 
-/// Patterns in use.
+/// Patterns in use, for sharing.
 static IN_USE: LazyLock<Interner<Pattern>> = LazyLock::new(Interner::default);
 
-/// Statuses and instances of metrics, in little memory: metrics of one domain mostly have
-/// the same instances, and hosts that are alike have them alike.
+/// Statuses and instances of metrics in little memory. Metrics of one domain mostly share their
+/// instances, and so do similar hosts.
 #[derive(Debug)]
 pub struct Heads {
-    /// Each once.
+    /// The different sets of instances.
     sets: Box<[Arc<Instances>]>,
     pattern: Arc<Pattern>,
-    /// Instances of all metrics.
+    /// Number of instances of all metrics.
     series_count: usize,
 }
 
-/// Which of the sets each metric has, and its status. Hosts that are alike share it.
+/// The set of each metric, and its status. Similar hosts share a pattern.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     heads: Per<ExportedId, Head>,
@@ -38,23 +37,23 @@ pub struct Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Head {
     status: Status,
-    /// Position in the sets.
+    /// Position in [`Heads::sets`].
     set: u32,
 }
 
-/// Values of metrics, one metric behind the other, each parallel to its instances.
+/// Values of metrics, one metric after the other, each parallel to its instances.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
-    /// Where the numbers of each metric end.
+    /// End of each metric's range in `numbers`.
     ends: Per<ExportedId, u32>,
-    /// Bits of each type, those of 32 bits in the low half. A text is its range in
-    /// `texts`: where it begins, in the high half, and where it ends.
+    /// Bits of each type; those of 32 bits are in the low half. A text is its range in `texts`:
+    /// the start is in the high half, the end in the low half.
     numbers: Vec<u64>,
     texts: Vec<u8>,
 }
 
-/// Writes numbers into the current set of a result, which is empty. `bits` are parallel to
-/// the instances, those of 32 bits in the low half.
+/// Writes numbers into the current set of a result, which is empty. `bits` are parallel to the
+/// instances; those of 32 bits are in the low half.
 pub fn write_numbers(
     writer: &mut ResultWriter<'_>,
     value_type: ValueType,
@@ -84,24 +83,24 @@ pub struct Columns {
 /// Values of one metric, parallel to its instances.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'c> {
-    /// Whether there are values, and why not.
+    /// Whether there are values, or why not.
     pub status: Status,
-    /// The instances; shared from slot to slot as long as they are the same.
+    /// The instances; slots share them while they are the same.
     pub instances: &'c Arc<Instances>,
-    /// Numbers of the metric's type, those of 32 bits in the low half; of a text nothing
-    /// that means anything here, but as many as there are values.
+    /// Numbers of the metric's type; those of 32 bits are in the low half. For texts only their
+    /// number means something.
     pub bits: &'c [u64],
     texts: &'c [u8],
 }
 
 impl Heads {
-    /// Those of metrics, which are parallel.
+    /// Heads of metrics, in the metrics' order.
     pub fn new(all: impl IntoIterator<Item = (Status, Arc<Instances>)>) -> Arc<Heads> {
         Heads::among(&IN_USE, all)
     }
 
-    /// Heads of metrics, which are parallel. They take their pattern from `patterns` if it
-    /// is there.
+    /// Heads of metrics, in the metrics' order. Their pattern comes from `patterns` if it has
+    /// an equal one.
     pub(super) fn among(
         patterns: &Interner<Pattern>,
         all: impl IntoIterator<Item = (Status, Arc<Instances>)>,
@@ -128,12 +127,12 @@ impl Heads {
         Some((head.status, &self.sets[head.set as usize]))
     }
 
-    /// Those of all metrics.
+    /// Status and instances of all metrics.
     pub fn iter(&self) -> impl Iterator<Item = (Status, &Arc<Instances>)> {
         self.pattern.heads.iter().map(|head| (head.status, &self.sets[head.set as usize]))
     }
 
-    /// The instances of all metrics, each once.
+    /// The different sets of instances.
     pub fn sets(&self) -> &[Arc<Instances>] {
         &self.sets
     }
@@ -143,14 +142,14 @@ impl Heads {
         &self.pattern
     }
 
-    /// The metrics that have instances, with these.
+    /// The metrics with instances, and these.
     pub fn present(&self) -> impl Iterator<Item = (ExportedId, &Arc<Instances>)> {
         let all = self.pattern.heads.enumerate();
         let all = all.map(|(metric, head)| (metric, &self.sets[head.set as usize]));
         all.filter(|(_, instances)| !instances.ids.is_empty())
     }
 
-    /// How many series there are.
+    /// The number of series.
     pub fn series_count(&self) -> usize {
         self.series_count
     }
@@ -169,14 +168,14 @@ impl Pattern {
 }
 
 impl Lanes {
-    /// Nothing yet, with room for so many metrics and values.
+    /// Empty lanes with room for this many metrics and values.
     pub fn with_room(metrics: usize, values: usize) -> Lanes {
         let ends = Vec::with_capacity(metrics).into();
         Lanes { ends, numbers: Vec::with_capacity(values), texts: Vec::new() }
     }
 
-    /// Adds a metric with these bits; without any, if it has no values. What is beyond
-    /// 2^32 numbers is left out: no frame has as many, as a metric's instances are limited.
+    /// Adds a metric with these bits; none if it has no values. Numbers beyond 2^32 are left
+    /// out: no frame has that many, as a metric's instances are limited.
     pub fn push(&mut self, bits: impl Iterator<Item = u64>) {
         let before = self.numbers.len();
         self.numbers.extend(bits);
@@ -186,7 +185,7 @@ impl Lanes {
         self.ends.push(self.numbers.len() as u32);
     }
 
-    /// Adds a metric with the first values of an evaluation, as many as it has at most.
+    /// Adds a metric with the first values of an evaluation, up to a limit.
     pub fn push_values(&mut self, values: &Values<'_>, most: usize) {
         match values.numbers() {
             Some(numbers) => self.push(numbers.take(most).map(|(_, bits)| bits)),
@@ -199,7 +198,7 @@ impl Lanes {
         }
     }
 
-    /// Adds a metric with these texts or other bytes. What is beyond 4 GiB is empty.
+    /// Adds a metric with these texts or other bytes. Texts beyond 4 GiB are empty.
     pub fn push_texts<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
         let mut bytes = std::mem::take(&mut self.texts);
         self.push(texts.map(|text| {
@@ -215,7 +214,7 @@ impl Lanes {
 }
 
 impl Columns {
-    /// Of heads and lanes that are parallel.
+    /// Columns of parallel heads and lanes.
     pub fn new(heads: Arc<Heads>, lanes: Lanes) -> Columns {
         debug_assert_eq!(heads.pattern.heads.len(), lanes.ends.len());
         Columns { heads, lanes }
@@ -235,7 +234,7 @@ impl Columns {
         Some(Column { status, instances, bits, texts: &self.lanes.texts })
     }
 
-    /// All of them, parallel to the metrics.
+    /// All columns, parallel to the metrics.
     pub fn iter(&self) -> impl Iterator<Item = Column<'_>> {
         let (mut begin, texts) = (0, &*self.lanes.texts);
         self.heads.iter().zip(&self.lanes.ends).map(move |((status, instances), end)| {
@@ -253,10 +252,10 @@ impl Columns {
 }
 
 impl<'c> Column<'c> {
-    /// The value of an instance, by its position. The type is that of the metric.
+    /// The value of an instance, by its position. `value_type` must be that of the metric.
     ///
     /// # Panics
-    /// There are not as many.
+    /// The column has fewer values.
     pub fn value(&self, value_type: ValueType, lane: usize) -> Value<'c> {
         let bits = self.bits[lane];
         match value_type {

@@ -1,4 +1,4 @@
-//! The condition of a host: what pages and metrics about the fleet say of it.
+//! The condition of a host, for pages and metrics about the fleet.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,28 +9,27 @@ use super::numbers::Reason;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 
-/// The condition of a host. The host's task writes it once in a slot, and anybody may
-/// read it.
+/// The condition of a host. The host's task writes it once in a slot; any thread may read it.
 #[derive(Debug)]
 pub struct Condition {
     target: Arc<Target>,
     latest: Mutex<Latest>,
 }
 
-/// What became of the latest slots of a host.
+/// Results of a host's latest slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latest {
-    /// What it is doing.
+    /// What the host is doing.
     pub state: State,
-    /// The latest slot that came to an end.
+    /// The latest slot that ended.
     pub slot: Option<Slot>,
-    /// When that slot came to an end.
+    /// Time at which that slot ended.
     pub at: Nanos,
     /// How late it began.
     pub lateness: Duration,
-    /// How long it took.
+    /// How long it lasted.
     pub took: Duration,
-    /// By how much the host's clock is ahead of ours, in seconds; negative behind.
+    /// Difference of the host's clock from ours, in seconds; positive if it is ahead.
     pub skew: f64,
     /// The latest failure. Slots that are skipped because of it are no new failures.
     pub error: Option<HostError>,
@@ -38,21 +37,20 @@ pub struct Latest {
     pub kind: Option<u64>,
     /// Series of the latest frame.
     pub series: usize,
-    /// Bytes of memory of the host itself, most of them its previous samples, at the latest
-    /// slot that was answered.
+    /// Bytes of memory of the host at the latest answered slot, most of them previous samples.
     pub bytes: usize,
 }
 
-/// Why a slot of a host failed.
+/// Failure of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
-    /// In words.
+    /// The reason, in words.
     pub words: Arc<str>,
-    /// When that slot came to an end.
+    /// Time at which that slot ended.
     pub at: Nanos,
 }
 
-/// What a host is doing.
+/// State of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Its first slot has not come.
@@ -62,7 +60,7 @@ pub enum State {
     Up,
     /// Its latest slot was never begun, and the one before did not fail.
     Missed,
-    /// Its latest slot failed; why, as of the latest attempt.
+    /// Its latest slot failed, for the reason of the latest attempt.
     Failing(Reason),
 }
 
@@ -79,12 +77,12 @@ impl State {
 }
 
 impl Condition {
-    /// Of a host that is new.
+    /// The condition of a new host.
     pub fn new(target: Arc<Target>) -> Condition {
         Condition { target, latest: Mutex::default() }
     }
 
-    /// Of the same host, whose group has another position now.
+    /// The condition of the same host, whose group has another position now.
     pub fn moved(&self, target: Arc<Target>) -> Condition {
         Condition { target, latest: Mutex::new(self.latest()) }
     }
@@ -94,12 +92,12 @@ impl Condition {
         &self.target
     }
 
-    /// What became of its latest slots.
+    /// The results of its latest slots.
     pub fn latest(&self) -> Latest {
         lock(&self.latest).clone()
     }
 
-    /// Writes down what became of a slot.
+    /// Writes down the result of a slot.
     pub fn update(&self, change: impl FnOnce(&mut Latest)) {
         change(&mut lock(&self.latest));
     }

@@ -1,43 +1,42 @@
-//! Numbers that one thread changes and others read: counts, gauges, and times in
-//! buckets. No thread waits for another.
+//! Numbers that one thread changes and others read: counts, gauges, and times in buckets.
+//! Threads never wait for each other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A number that others read while it changes.
+/// A number that other threads read while it changes.
 #[derive(Debug, Default)]
 pub struct Number(AtomicU64);
 
 impl Number {
-    /// Adds to it.
+    /// Adds to the number.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Sets it.
+    /// Sets the number.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// What it is now.
+    /// The present number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Upper bounds of the buckets of a [`Histogram`], in seconds; one more is
-/// without bound.
+/// Upper bounds of the buckets of a [`Histogram`], in seconds. One more bucket has no bound.
 pub const BOUNDS: [f64; 15] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
     30.0,
 ];
 
-/// How long something took, in buckets.
+/// Durations in buckets.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [Number; BOUNDS.len() + 1],
-    /// The bits of the sum in seconds. Nanoseconds in 64 bits are too few where clocks are
-    /// decades apart.
+    /// The bits of the sum in seconds. Nanoseconds in 64 bits are too few if clocks are decades
+    /// apart.
     sum: AtomicU64,
 }
 
@@ -47,7 +46,7 @@ impl Histogram {
         let seconds = time.as_secs_f64();
         self.buckets[BOUNDS.partition_point(|bound| *bound < seconds)].add(1);
         let added = |sum: u64| Some((f64::from_bits(sum) + seconds).to_bits());
-        // It always gives something.
+        // The closure always returns a value, so this cannot fail.
         let _ = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
     }
 

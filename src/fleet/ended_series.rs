@@ -1,5 +1,4 @@
-//! Which series of an earlier frame are not in a later one, and for which sinks. What is
-//! done about them is not known here.
+//! Finds the series of an earlier frame that a later frame lacks, and the sinks that had them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +6,21 @@ use std::time::Duration;
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashSet;
 
-use super::frame::{Event, Exported, ExportedId, Instances, Schema, Stale, StaleReason};
+use super::frame::{Event, ExportedId, ExportedMetric, Instances, Schema, Stale, StaleReason};
 use super::labels::Labels;
 use super::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
 use super::target::Target;
 
-/// Receivers keep one sample of a series for each millisecond, so a mark comes at
-/// least that much later than the sample before it, and a sample than the mark.
+/// Receivers keep one sample of a series for each millisecond. So a mark comes at least that
+/// much later than the sample before it, and so does a sample after the mark.
 pub const BEHIND_SAMPLE: Duration = Duration::from_millis(1);
 
-/// Series that have ended: of definitions that are gone, that mean something else, or
-/// that a sink does not get any more; and instances without values.
+/// Series that have ended. Their definition is gone, changed its meaning, or no longer goes to
+/// a sink; or an instance has no value any more.
 #[derive(Debug, Default)]
-pub struct Ended {
-    /// Under the same name something else goes on at once.
+pub struct EndedSeries {
+    /// Series whose name goes on at once with another meaning.
     renewed: Part,
     changed: Part,
     vanished: Part,
@@ -30,19 +29,19 @@ pub struct Ended {
 /// Series that have ended for the same reason.
 #[derive(Debug, Default)]
 struct Part {
-    metrics: Per<ExportedId, Exported>,
+    metrics: Per<ExportedId, ExportedMetric>,
     series: Vec<(ExportedId, Arc<Instances>)>,
 }
 
-impl Ended {
-    /// Compares a metric and its instances with what goes under its name now. A sink for
-    /// which the metric goes on keeps the series that it has, whatever other sinks lose.
+impl EndedSeries {
+    /// Compares a metric and its instances with the present metric of its name. A sink for
+    /// which the metric goes on keeps its series, whatever other sinks lose.
     pub fn compare(
         &mut self,
-        (before, instances): (&Exported, &Arc<Instances>),
-        now: Option<(&Exported, &Arc<Instances>)>,
+        (before, instances): (&ExportedMetric, &Arc<Instances>),
+        now: Option<(&ExportedMetric, &Arc<Instances>)>,
     ) {
-        let goes_on = |(now, _): &(&Exported, _)| {
+        let goes_on = |(now, _): &(&ExportedMetric, _)| {
             now.semantics == before.semantics && now.units == before.units
         };
         let (now, renewed) = match now {
@@ -64,8 +63,8 @@ impl Ended {
         }
     }
 
-    /// The events for sinks, each with those that it is for, between a frame and the next one
-    /// with the times of both.
+    /// The events for sinks, each with its sinks. They are for the time between a frame and the
+    /// next one.
     pub fn events(
         self,
         (target, host_labels): (&Arc<Target>, &Labels),
@@ -98,17 +97,17 @@ impl Ended {
 }
 
 impl Part {
-    /// Instances of a metric have ended, for these sinks.
-    fn add(&mut self, metric: &Exported, sinks: SinkSet, gone: Option<Arc<Instances>>) {
+    /// Adds ended instances of a metric, for these sinks.
+    fn add(&mut self, metric: &ExportedMetric, sinks: SinkSet, gone: Option<Arc<Instances>>) {
         if let Some(gone) = gone {
-            let metric = self.metrics.push(Exported { sinks, ..metric.clone() });
+            let metric = self.metrics.push(ExportedMetric { sinks, ..metric.clone() });
             self.series.push((metric, gone));
         }
     }
 }
 
-/// The series of `before` that are not in `now`: by identifier, name and labels,
-/// as all of these are in what sinks call a series.
+/// The series of `before` that `now` lacks. They are compared by identifier, name and labels,
+/// as sinks name a series by all of these.
 pub fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
     if before.ids.is_empty() || now.is_some_and(|now| Arc::ptr_eq(now, before) || now == before) {
         return None;
@@ -143,12 +142,12 @@ mod tests {
     use super::*;
     use crate::fleet::sinks::samples::{exported, named, sinks, target};
 
-    /// What ended, by reason: sinks, and the metrics with the number of instances.
+    /// The ended series by reason: sinks, and the metrics with the number of instances.
     fn ended(
-        before: (&Exported, &Arc<Instances>),
-        now: Option<(&Exported, &Arc<Instances>)>,
+        before: (&ExportedMetric, &Arc<Instances>),
+        now: Option<(&ExportedMetric, &Arc<Instances>)>,
     ) -> Vec<(StaleReason, SinkSet, usize)> {
-        let mut ended = Ended::default();
+        let mut ended = EndedSeries::default();
         ended.compare(before, now);
         let host = target("web1:44321", Labels::default());
         let labels = Labels::default();
@@ -164,7 +163,7 @@ mod tests {
         told.collect()
     }
 
-    /// One sink does not get the metric any more; the series of the others go on.
+    /// One sink loses the metric; the series of the others go on.
     #[test]
     fn what_a_sink_loses_goes_on_for_the_others() {
         use StaleReason::{DefinitionChanged, Vanished};
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(now(&[2], &both), all);
         assert_eq!(ended((&before, &both), None), all);
         let units = Units { dim_space: 1, ..Units::NONE };
-        let other = Exported { units, ..of(&[1, 2]) };
+        let other = ExportedMetric { units, ..of(&[1, 2]) };
         assert_eq!(
             ended((&before, &both), Some((&other, &both))),
             [(DefinitionChanged, sinks(&[1]), 2), (DefinitionChanged, sinks(&[0]), 2)]

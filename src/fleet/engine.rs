@@ -1,4 +1,4 @@
-//! Carries out a plan: threads with hosts, and the way from one plan to the next.
+//! Carries out a plan with threads of hosts, and changes from one plan to the next.
 //!
 //! ```text
 //!             ┌─► thread ─► hosts of its virtual shards, a task each
@@ -6,9 +6,9 @@
 //!             └─► thread ─► ...
 //! ```
 //!
-//! A host lives in the thread of its virtual shard, and stays there. The next plan
-//! reaches those alone that it changes something for; each goes over to it at its
-//! own moment, so that binding is spread over an interval.
+//! A host lives in the thread of its virtual shard. The next plan reaches only the hosts that
+//! it changes. Each host changes to it at its own moment, so binding is spread over an
+//! interval.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -35,7 +35,7 @@ use crate::engine::Engine;
 #[derive(Debug)]
 pub struct Fleet {
     threads: Vec<Thread>,
-    /// The hosts, as they were told.
+    /// The orders of all watched hosts, by name.
     watched: BTreeMap<Box<str>, Orders>,
     numbers: Arc<HostNumbers>,
 }
@@ -46,19 +46,19 @@ struct Thread {
     job: Job,
 }
 
-/// What a thread is told.
+/// An order to a thread.
 #[derive(Debug)]
 enum Order {
-    /// To watch a host, or to do so in another way.
+    /// Watch a host, or change how.
     Watch(Orders),
-    /// To watch it no longer.
+    /// Stop watching this host.
     Leave(Box<str>),
-    /// Other sinks and limits.
+    /// Use other sinks and limits.
     Sinks(Outlets, Limits),
 }
 
 impl Fleet {
-    /// Threads without hosts.
+    /// Starts threads without hosts.
     ///
     /// # Errors
     /// The system has no more threads or descriptors.
@@ -84,22 +84,22 @@ impl Fleet {
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
     }
 
-    /// What hosts have counted.
+    /// The counts of all hosts.
     pub fn numbers(&self) -> &Arc<HostNumbers> {
         &self.numbers
     }
 
-    /// A number for each thread, which grows every second unless it is stuck.
+    /// A number for each thread; it grows every second unless the thread is stuck.
     pub fn beats(&self) -> Vec<u64> {
         self.threads.iter().map(|thread| thread.job.beat()).collect()
     }
 
-    /// How the hosts are, by name.
+    /// The conditions of all hosts, by name.
     pub fn conditions(&self) -> Vec<Arc<Condition>> {
         self.watched.values().map(|one| Arc::clone(&one.condition)).collect()
     }
 
-    /// How a host is, by its name.
+    /// The condition of a host.
     pub fn condition(&self, name: &str) -> Option<Arc<Condition>> {
         self.watched.get(name).map(|one| Arc::clone(&one.condition))
     }
@@ -111,7 +111,7 @@ impl Fleet {
         Some(due.at(due.next(now)).since(now))
     }
 
-    /// Goes over to a plan, with sinks that are new or those of before.
+    /// Changes to a plan, with new or kept sinks.
     pub fn follow(&mut self, plan: &Plan, outlets: &Outlets) {
         for thread in &self.threads {
             thread.tell(Order::Sinks(outlets.clone(), plan.config.limits));
@@ -152,7 +152,7 @@ impl Fleet {
         }
     }
 
-    /// Ends all threads, and waits for that until the deadline. No series is marked stale.
+    /// Ends all threads, and waits for them until the deadline. No series is marked stale.
     pub fn stop(self, deadline: Instant) {
         let end = |thread: Thread| {
             drop(thread.orders);
@@ -169,13 +169,13 @@ impl Fleet {
     }
 }
 
-/// Groups of a new plan, by those that hosts had: what is the same stays the same
-/// one, so that thousands of hosts need not compare thousands of definitions.
+/// Groups of a new plan. If a group is unchanged, its old value is used again, so that
+/// thousands of hosts need not compare thousands of definitions.
 #[derive(Default)]
 struct GoesOn(Vec<(Arc<PlannedGroup>, Arc<PlannedGroup>, Arc<PlannedGroup>)>);
 
 impl GoesOn {
-    /// The group that a host of `known` has when it comes into `new`.
+    /// The group in the plan `new` of a host that had the group `known`.
     fn group(&mut self, known: &Arc<PlannedGroup>, new: Arc<PlannedGroup>) -> Arc<PlannedGroup> {
         let mut seen = self.0.iter();
         let is_it =
@@ -197,12 +197,12 @@ impl GoesOn {
 
 impl Thread {
     fn tell(&self, order: Order) {
-        // A thread that is gone has nothing to obey any more.
+        // A thread that is gone needs no orders.
         let _ = self.orders.send(order);
     }
 }
 
-/// Runs hosts as the orders say, until nobody can give any; then all of them end.
+/// Runs hosts by orders until the sender of orders is gone. Then all hosts end.
 async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
     let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
     let mut tasks = JoinSet::new();
@@ -210,7 +210,7 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
     let mut working: HashMap<Id, Rc<Desk>> = HashMap::new();
     loop {
         let order = tokio::select! {
-            // In this order, so that a simulation runs the same again.
+            // The order is fixed, so that a simulation repeats exactly.
             biased;
             order = orders.recv() => order,
             Some(ended) = tasks.join_next_with_id() => {
@@ -219,7 +219,8 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                     Err(error) => (error.id(), error.is_panic()),
                 };
                 let desk = working.remove(&id);
-                // A task that panicked has said so. Its host begins anew, unless it leaves.
+                // A task that panicked has printed its message. Its host starts again, unless
+                // it leaves.
                 if let Some(desk) = desk.filter(|desk| is_broken && desk.target().is_some()) {
                     let task = tasks.spawn_local(live::<W>(Rc::clone(&desk), Rc::clone(&shared)));
                     working.insert(task.id(), desk);

@@ -1,8 +1,8 @@
-//! What sinks see of a host: frames with the values of one slot, and which series
+//! The events that sinks get of a host: frames with the values of one slot, and series that
 //! have ended.
 //!
-//! Both are made by the host's task and shared by all sinks. What a sink makes of
-//! them, and who wants which metric, is decided elsewhere.
+//! The host's task makes both, and all sinks share them. Other modules decide which sink gets
+//! which metric, and write the output.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use super::slot::{Nanos, Slot};
 use super::target::Target;
 use crate::engine::Metric;
 
-/// What happened on a host, for sinks.
+/// An event of a host, for sinks.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// It was fetched and evaluated.
+    /// The host was fetched and evaluated.
     Frame(Frame),
-    /// Series of it have ended.
+    /// Series of the host have ended.
     Stale(Stale),
 }
 
-/// What events share with each other, and with hosts.
+/// Part of an event that other events and hosts may share.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'e> {
-    /// What the metrics of a frame have.
+    /// Statuses and instances of a frame's metrics.
     Heads(&'e Arc<Heads>),
-    /// Which instances metrics have, as positions; hosts that are alike share it.
+    /// Positions of the metrics' instances; similar hosts share them.
     Pattern(&'e Arc<Pattern>),
     /// Instances.
     Instances(&'e Arc<Instances>),
@@ -45,11 +45,11 @@ pub struct Frame {
     pub target: Arc<Target>,
     /// The host's own labels (`pmGetContextLabels(3)`).
     pub host_labels: Labels,
-    /// The slot that it was due in.
+    /// The slot in which the host was due.
     pub slot: Slot,
-    /// The engine's clock when the reply was there.
+    /// Time of the reply, by the engine's clock.
     pub at: Nanos,
-    /// The host's clock, by pmcd.
+    /// Time of the values, by the host's clock.
     pub stamp: Timestamp,
     /// The metrics.
     pub schema: Arc<Schema>,
@@ -57,64 +57,63 @@ pub struct Frame {
     pub columns: Columns,
 }
 
-/// The exported metrics of hosts that are alike.
+/// The exported metrics of similar hosts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Schema {
     /// The metrics; by name in the frames of hosts and of the fleet.
-    pub metrics: Per<ExportedId, Exported>,
+    pub metrics: Per<ExportedId, ExportedMetric>,
 }
 
 /// An exported metric.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Exported {
+pub struct ExportedMetric {
     /// Its name, as in `shop.rate`.
     pub name: Arc<str>,
     /// Type of the values.
     pub value_type: ValueType,
     /// Semantics.
     pub semantics: Semantics,
-    /// Units, which values are in.
+    /// Units of the values.
     pub units: Units,
-    /// True if it has an instance domain; one value otherwise.
+    /// True if it has an instance domain; otherwise it has one value.
     pub has_instances: bool,
     /// One line about it (`pmLookupText(3)`), if the definition has any.
     pub help: Option<Arc<str>>,
-    /// Which sinks want it.
+    /// Sinks that want it.
     pub sinks: SinkSet,
 }
 
-/// Series that have ended, and why. None of them is in the frame of this slot, if
-/// there is one; each is told once.
+/// Series that have ended, and why. The frame of this slot has none of them. Each ends once.
 #[derive(Clone, Debug)]
 pub struct Stale {
     /// The host.
     pub target: Arc<Target>,
     /// The host's own labels, as the series had them.
     pub host_labels: Labels,
-    /// The slot that they are not in.
+    /// The first slot without them.
     pub slot: Slot,
-    /// The engine's clock.
+    /// Time by the engine's clock.
     pub at: Nanos,
-    /// Why.
+    /// The reason.
     pub reason: StaleReason,
     /// The metrics, as the series had them.
     pub schema: Arc<Schema>,
-    /// The series: metrics with the instances that ended.
+    /// The series: metrics with their ended instances.
     pub series: Box<[(ExportedId, Arc<Instances>)]>,
 }
 
-/// Why series ended.
+/// Reason for which series ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StaleReason {
-    /// The slot was not answered rightly before its deadline: how, in words.
+    /// The slot had no correct answer before its deadline; the reason in words.
     Failed(Arc<str>),
     /// The slot was never started.
     Missed,
-    /// The host answered, and these instances or metrics are without values.
+    /// The host answered, and these instances or metrics have no values.
     Vanished,
-    /// The host is not a target any more.
+    /// The host is no target any more.
     TargetRemoved,
-    /// The definition is gone, or means something else now.
+    /// The definition is gone, or has another meaning.
     DefinitionChanged,
 }
 
@@ -130,12 +129,12 @@ impl fmt::Display for StaleReason {
     }
 }
 
-impl Exported {
-    /// A metric that was compiled, as sinks see it. `None` if it cannot be used there, or if
-    /// the source has a metric of that name itself.
-    pub fn of(metric: &Metric, sinks: SinkSet, help: Option<Arc<str>>) -> Option<Exported> {
+impl ExportedMetric {
+    /// The form of a compiled metric for sinks. `None` if it cannot be used there, or if the
+    /// source has a metric with this name itself.
+    pub fn of(metric: &Metric, sinks: SinkSet, help: Option<Arc<str>>) -> Option<ExportedMetric> {
         let (desc, _) = (metric.desc.ok()?, metric.output?);
-        (!metric.is_hidden).then(|| Exported {
+        (!metric.is_hidden).then(|| ExportedMetric {
             name: Arc::clone(&metric.name),
             value_type: desc.value_type,
             semantics: desc.semantics,
@@ -153,8 +152,8 @@ impl Schema {
         self.metrics.iter().map(|metric| metric.sinks).fold(SinkSet::NONE, SinkSet::union)
     }
 
-    /// The metric of a name.
-    pub fn find(&self, name: &str) -> Option<(ExportedId, &Exported)> {
+    /// The metric with a name.
+    pub fn find(&self, name: &str) -> Option<(ExportedId, &ExportedMetric)> {
         let at = self.metrics.position(|one| *one.name == *name)?;
         Some((at, &self.metrics[at]))
     }
@@ -177,7 +176,7 @@ impl Event {
         }
     }
 
-    /// The metrics that it is about.
+    /// The metrics of the event.
     pub fn schema(&self) -> &Arc<Schema> {
         match self {
             Event::Frame(frame) => &frame.schema,
@@ -193,7 +192,7 @@ impl Event {
         self.bytes() + all.iter().map(Part::bytes).sum::<usize>()
     }
 
-    /// What it holds and may share with others, some of it several times.
+    /// The parts that it may share with others; some come several times.
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let (heads, series) = match self {
             Event::Frame(frame) => (Some(frame.columns.heads()), &[][..]),
@@ -215,7 +214,7 @@ impl Event {
 }
 
 impl Part<'_> {
-    /// Where it is. No two parts are at the same place.
+    /// Address of the part. No two parts have the same.
     pub fn address(&self) -> usize {
         match self {
             Part::Heads(heads) => Arc::as_ptr(heads).addr(),

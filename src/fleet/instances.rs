@@ -1,4 +1,4 @@
-//! The instances of a metric, and the position that a metric has among those of a frame.
+//! The instances of a metric, and the position of a metric in a frame.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ pub struct Instances {
     pub names: Box<[Arc<str>]>,
     /// Labels of the domain (`pmGetInDomLabels(3)`).
     pub domain_labels: Labels,
-    /// Labels of each instance (`pmGetInstancesLabels(3)`), parallel to the
-    /// identifiers; empty where no instance has any.
+    /// Labels of each instance (`pmGetInstancesLabels(3)`), parallel to the identifiers; empty
+    /// if no instance has any.
     pub labels: Box<[Labels]>,
 }
 
 impl Instances {
     /// Bytes of memory, with the names and labels.
     pub fn bytes(&self) -> usize {
-        /// The two counters of an `Arc`.
+        /// Bytes of the two counters of an `Arc`.
         const SHARED: usize = 16;
         let names = self.names.iter().map(|name| size_of_val(name) + SHARED + name.len());
         let labels = self.labels.iter().map(|one| size_of_val(one) + SHARED + one.bytes());

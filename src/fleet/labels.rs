@@ -1,9 +1,8 @@
-//! Labels: names with values that tell series apart. Where they come from is
-//! not known here.
+//! Labels: names with values that tell series apart.
 
 use std::sync::Arc;
 
-/// Labels of one thing, sorted by name, each name once. Clones share them.
+/// Labels of one host, metric or instance, sorted by name, each name once. Clones share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Arc<[(Box<str>, Box<str>)]>);
 
@@ -19,23 +18,23 @@ impl Labels {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// True without any.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A number that labels which share memory have in common, and no others.
+    /// A number for the memory of the labels: the same only for labels that share it.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Bytes that they take.
+    /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len() + value.len() + 32).sum()
     }
 }
 
-/// Of a name that comes twice, the last value counts.
+/// If a name comes twice, the last value counts.
 impl<N: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(N, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(labels: I) -> Labels {
         let mut sorted: Vec<(Box<str>, Box<str>)> =

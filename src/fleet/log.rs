@@ -1,5 +1,5 @@
-//! Limits the lines of the log: trouble of thousands of hosts at once does not take
-//! thousands of lines, and neither does trouble that goes on, or a mistake that they share.
+//! Limits the lines of the log. Simultaneous trouble of thousands of hosts makes few lines. So
+//! does trouble that goes on, or a mistake that many hosts share.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash};
@@ -12,28 +12,29 @@ use tokio::time::Instant;
 
 use crate::diag::Diagnostic;
 
-/// Lines that may come at once.
+/// Lines that may pass at once.
 const BURST: u32 = 20;
-/// Time until another line may come after that.
+/// Time until another line may pass after that.
 const EACH: Duration = Duration::from_millis(500);
 
-/// Lets some lines through, and counts the others.
+/// Lets some lines pass, and counts the others.
 #[derive(Debug, Default)]
 pub struct Limiter(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Lines that came lately, as of `at`.
+    /// Recent lines, as of `at`.
     lately: u32,
     at: Option<Instant>,
     left_out: u64,
 }
 
 impl Limiter {
-    /// Lets a line through.
+    /// Lets a line pass.
     ///
     /// # Errors
-    /// It is left out: how many were since [`Limiter::take_left_out`], with this one.
+    /// The line is left out. The number counts lines left out since [`Limiter::take_left_out`],
+    /// this one included.
     pub fn pass(&self) -> Result<(), u64> {
         let mut state = lock(&self.0);
         let now = Instant::now();
@@ -52,39 +53,40 @@ impl Limiter {
         Ok(())
     }
 
-    /// How many lines were left out since the last call.
+    /// Takes the number of lines left out since the last call.
     pub fn take_left_out(&self) -> u64 {
         std::mem::take(&mut lock(&self.0).left_out)
     }
 }
 
-/// What was told of, such as mistakes. Clones share it: threads with hosts of one group do.
+/// The mistakes that were logged already. Clones share them, as threads with hosts of one group
+/// do.
 #[derive(Clone, Debug, Default)]
-pub struct Told(Arc<Mutex<FxHashSet<u64>>>);
+pub struct ToldMistakes(Arc<Mutex<FxHashSet<u64>>>);
 
-impl Told {
-    /// True if this mistake was not told before; it is told from now on.
+impl ToldMistakes {
+    /// True for a mistake that was not logged before. From now on it counts as logged.
     pub fn is_news(&self, one: &Diagnostic) -> bool {
         self.is_new(&(one.span, one.code, &one.metric, &one.message))
     }
 
-    /// The same of anything else.
+    /// Like [`ToldMistakes::is_news`], for anything else.
     pub fn is_new(&self, one: &impl Hash) -> bool {
         lock(&self.0).insert(FxBuildHasher.hash_one(one))
     }
 }
 
-/// Between two lines about trouble of one kind that goes on.
+/// Time between two lines about trouble of one kind that goes on.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Trouble of a single sink, which is of several kinds: each kind has its first line at
-/// once, and then one in a while.
+/// Trouble of a single sink, by kind. The first trouble of a kind has a line at once, and then
+/// there is one in a while.
 #[derive(Debug)]
 pub struct Trouble<K> {
     told: BTreeMap<K, LastLine>,
-    /// Troubles since the last success.
+    /// Number of troubles since the last success.
     since_success: u64,
-    /// A line told of one of these that has an end.
+    /// True if a line was logged about a kind that has an end.
     is_told: bool,
 }
 
@@ -102,8 +104,8 @@ impl<K> Default for Trouble<K> {
 }
 
 impl<K: Ord> Trouble<K> {
-    /// There is trouble, whose end is worth a line of its own if it `has_end`. If a line is
-    /// due: how many of the kind had none since the last line.
+    /// Notes trouble of a kind. If it `has_end`, its end deserves a line, too. If a line is
+    /// due, returns the number without a line since the last one.
     pub fn happens(&mut self, kind: K, has_end: bool) -> Option<u64> {
         self.since_success += 1;
         let now = Instant::now();
@@ -119,9 +121,9 @@ impl<K: Ord> Trouble<K> {
         Some(more)
     }
 
-    /// The trouble has ended. Gives the number of failures since the last success if a line
-    /// should be logged. Trouble that comes again soon stays quiet, and so does its end.
-    pub fn is_over(&mut self) -> Option<u64> {
+    /// Notes the end of the trouble. If a line is due, returns the number of failures since the
+    /// last success. Trouble that comes again soon stays quiet, and so does its end.
+    pub fn end(&mut self) -> Option<u64> {
         let count = std::mem::take(&mut self.since_success);
         std::mem::take(&mut self.is_told).then_some(count)
     }
@@ -138,20 +140,20 @@ mod tests {
         let mut trouble = Trouble::default();
         let mut happens = |kind: u16| trouble.happens(kind, kind >= 500);
         assert_eq!([503, 503, 503].map(&mut happens), [Some(0), None, None]);
-        assert_eq!(trouble.is_over(), Some(3));
-        // What comes and goes is quiet, but another kind is told.
+        assert_eq!(trouble.end(), Some(3));
+        // Trouble that comes and goes is quiet, but another kind has its line.
         assert_eq!(trouble.happens(503, true), None);
-        assert_eq!(trouble.is_over(), None);
+        assert_eq!(trouble.end(), None);
         assert_eq!(trouble.happens(500, true), Some(0));
-        assert_eq!(trouble.is_over(), Some(1));
+        assert_eq!(trouble.end(), Some(1));
         // A refusal is about one message, and so has no end.
         assert_eq!(trouble.happens(400, false), Some(0));
-        assert_eq!(trouble.is_over(), None);
+        assert_eq!(trouble.end(), None);
         assert_eq!(trouble.happens(400, false), None);
         tokio::time::advance(QUIET).await;
         let mut happens = |kind: u16| trouble.happens(kind, kind >= 500);
         assert_eq!([400, 503, 503].map(&mut happens), [Some(1), Some(3), None]);
-        assert_eq!(trouble.is_over(), Some(4));
+        assert_eq!(trouble.end(), Some(4));
     }
 
     #[tokio::test(start_paused = true)]
@@ -172,7 +174,7 @@ mod tests {
         let mistake = |start, message: &str| {
             Diagnostic::error(Code::NotNumeric, Span::new(SourceId(0), start, 9), message)
         };
-        let (told, mut news) = (Told::default(), Vec::new());
+        let (told, mut news) = (ToldMistakes::default(), Vec::new());
         for (start, message) in [(1, "later"), (0, "first"), (1, "later"), (1, "other")] {
             news.push(told.clone().is_news(&mistake(start, message)));
         }

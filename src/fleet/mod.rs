@@ -9,10 +9,9 @@
 //!                              pmcd, by AsyncHostContext    aggregates ── frame of the fleet
 //! ```
 //!
-//! A host never waits for a sink, nor for another host. What a host answered in a
-//! slot is a [`frame::Frame`]; that its series ended is a [`frame::Stale`]. Sinks
-//! see nothing else of a host. [`server`] is all of it together, and the way from one
-//! plan to the next.
+//! A host never waits for a sink, nor for another host. Sinks get two kinds of events of a
+//! host. The values of a slot are a [`frame::Frame`]; the end of series is a [`frame::Stale`].
+//! [`server`] connects all parts, and changes from one plan to the next.
 
 pub mod aggregates;
 pub mod clock;

@@ -1,28 +1,28 @@
-//! What the engine counts about itself. How it is shown is decided elsewhere.
+//! The counts that the engine keeps about itself.
 
 use super::counting::{Histogram, Number};
 
-/// Why a slot failed.
+/// Reason for which a slot failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// No connection came about.
+    /// No connection could be made.
     Connect,
-    /// An attempt to connect failed not long ago, and the next one is not due.
+    /// The latest attempt to connect failed, and the next one is not yet due.
     BackOff,
-    /// No answer before the deadline.
+    /// The host did not answer before the deadline.
     Timeout,
     /// The connection broke.
     Lost,
-    /// What the host sent is not PCP's protocol.
+    /// The host's reply is not PCP's protocol.
     Malformed,
-    /// The host refused: who logs in, or a status for the whole.
+    /// The host refused the login, or answered with a status for the whole fetch.
     Refused,
-    /// It is one kind of host too many.
+    /// There would be too many kinds of hosts.
     Kinds,
 }
 
 impl Reason {
-    /// All of them at their numbers, with the words for them, values of the label `reason`.
+    /// All reasons in the order of their numbers, each with its value of the label `reason`.
     pub const ALL: [(Reason, &str); 7] = [
         (Reason::Connect, "connect"),
         (Reason::BackOff, "back-off"),
@@ -34,7 +34,7 @@ impl Reason {
     ];
 }
 
-/// All that hosts count.
+/// Counts of all hosts.
 #[derive(Debug, Default)]
 pub struct HostNumbers {
     /// Slots that were begun.
@@ -43,25 +43,25 @@ pub struct HostNumbers {
     pub answered: Number,
     /// Slots that were never begun.
     pub missed: Number,
-    /// Those of them that this process came to when they were over.
+    /// Missed slots that were over before this process came to them.
     pub missed_late: Number,
     /// Slots that failed, parallel to [`Reason::ALL`].
     pub failed: [Number; Reason::ALL.len()],
-    /// Connections that came about.
+    /// Connections that were made.
     pub connects: Number,
-    /// Those of them that were made to hosts that had been connected before.
+    /// Connections to hosts that were connected before.
     pub reconnects: Number,
     /// Times that definitions were bound to a host.
     pub binds: Number,
-    /// Metrics of frames that had too many instances.
+    /// Metrics in frames with too many instances.
     pub too_many_instances: Number,
-    /// How late slots began.
+    /// Delays of slots at their start.
     pub lateness: Histogram,
-    /// How long fetches took, from the request to the reply.
+    /// Durations of fetches, from the request to the reply.
     pub fetch: Histogram,
-    /// How long evaluating took.
+    /// Durations of evaluations.
     pub evaluate: Histogram,
-    /// How far hosts' clocks were from ours when they answered, whichever way.
+    /// Differences between hosts' clocks and ours at replies, without sign.
     pub skew: Histogram,
 }
 

@@ -1,5 +1,5 @@
-//! The way from hosts to sinks: each sink gets the events that it wants, and a host
-//! waits for none.
+//! The way from hosts to sinks: each sink gets the events that it wants, and no host waits for
+//! a sink.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use super::sink_set::{SinkPlace, SinkSet};
 use super::slot::Slot;
 use super::target::Target;
 
-/// The end of a sink that events go into.
+/// The inlet of a sink.
 pub trait Outlet: Send + Sync {
-    /// Takes an event, and returns at once. Where there is no room, older events
-    /// go, and are counted.
+    /// Accepts an event and returns at once. Without room, older events are dropped and
+    /// counted.
     fn push(&self, event: Arc<Event>);
 }
 
-/// What computes across hosts, and hears of slots without a frame, too.
+/// Stage two, which computes across hosts. It is also told of slots without a frame.
 pub trait Across: Outlet {
-    /// A host did not answer rightly before the deadline of a slot.
+    /// Notes that a host gave no correct answer before the deadline of a slot.
     fn failed(&self, target: &Arc<Target>, slot: Slot);
 
-    /// A slot of a host was never begun.
+    /// Notes that a slot of a host was never begun.
     fn missed(&self, target: &Arc<Target>, slot: Slot);
 }
 
-/// All sinks with their places, and what computes across hosts.
+/// All sinks with their places, and stage two.
 #[derive(Clone, Default)]
 pub struct Outlets {
     sinks: Arc<[(SinkPlace, Arc<dyn Outlet>)]>,
@@ -38,14 +38,13 @@ impl Outlets {
         Outlets { sinks: outlets.into(), across: None }
     }
 
-    /// Adds what computes across hosts.
+    /// Adds stage two.
     #[must_use]
     pub fn with(self, across: Option<Arc<dyn Across>>) -> Outlets {
         Outlets { across, ..self }
     }
 
-    /// Gives an event to these sinks, and with [`SinkSet::STAGE_TWO`] to what computes
-    /// across hosts.
+    /// Passes an event to these sinks, and with [`SinkSet::STAGE_TWO`] to stage two.
     pub fn offer(&self, event: Event, sinks: SinkSet) {
         let event = Arc::new(event);
         for (place, outlet) in &*self.sinks {
@@ -58,14 +57,14 @@ impl Outlets {
         }
     }
 
-    /// Says that a slot of a host failed.
+    /// Tells stage two that a slot of a host failed.
     pub fn failed(&self, target: &Arc<Target>, slot: Slot) {
         if let Some(across) = &self.across {
             across.failed(target, slot);
         }
     }
 
-    /// Says that a slot of a host was never begun.
+    /// Tells stage two that a slot of a host was never begun.
     pub fn missed(&self, target: &Arc<Target>, slot: Slot) {
         if let Some(across) = &self.across {
             across.missed(target, slot);

@@ -1,9 +1,9 @@
-//! What diagnostics do not show of a text, as they come with the lines around a mistake:
-//! secrets that stand where none belongs.
+//! Hides secrets in texts that diagnostics show. Diagnostics show the lines around a mistake,
+//! which may have a secret in a wrong place.
 
 use std::ops::Range;
 
-/// A text with asterisks in these places.
+/// Replaces these places of a text by asterisks.
 pub fn without(text: &str, mut places: Vec<Range<usize>>) -> String {
     places.sort_by_key(|place| place.start);
     let mut places = places.into_iter().peekable();
@@ -18,7 +18,7 @@ pub fn without(text: &str, mut places: Vec<Range<usize>>) -> String {
     shown
 }
 
-/// What may be a password in what is no host: it stands before an `@`, where a port might.
+/// A possible password in a wrong host: the text before an `@`, where a port might be.
 pub fn password_in(host: &str) -> Option<Range<usize>> {
     let start = host.find("//").map_or(0, |slashes| slashes + 2);
     let end = start + host[start..].rfind('@')?;
@@ -26,15 +26,15 @@ pub fn password_in(host: &str) -> Option<Range<usize>> {
     Some(colon + 1..end)
 }
 
-/// What may be a secret in a URL: the user information, and a query, which may hold a token.
+/// Possible secrets in a URL: the user information, and the query, which may have a token.
 pub fn secrets_in_url(url: &str) -> impl Iterator<Item = Range<usize>> + use<> {
     let start = url.find("//").map_or(0, |slashes| slashes + 2);
     let user = url[start..].rfind('@').map(|at| start..start + at);
     user.into_iter().chain(behind_mark(url))
 }
 
-/// What may be a secret in a text that cannot be read: of each piece what would be one in a
-/// host or in a URL, and of each line what stands behind a word for secrets.
+/// Possible secrets in a text that cannot be parsed. These are the possible secrets of hosts
+/// and URLs in it, and of each line the text behind a word for secrets.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let mut start = 0;
@@ -53,7 +53,7 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     secrets
 }
 
-/// Where a text names something secret, if it does.
+/// The place at which a text has a word for secrets.
 pub fn word_for_secrets(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     ["pass", "secret", "token"].iter().filter_map(|word| text.find(word)).min()

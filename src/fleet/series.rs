@@ -1,9 +1,9 @@
-//! The series of a host, or of the fleet, that sinks know: what ends is told once.
+//! The series of a host or of the fleet that sinks know. The end of a series is reported once.
 
 use std::sync::Arc;
 
 use super::columns::Heads;
-use super::ended_series::{BEHIND_SAMPLE, Ended, gone};
+use super::ended_series::{BEHIND_SAMPLE, EndedSeries, gone};
 use super::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
 use super::labels::Labels;
 use super::sink_set::SinkSet;
@@ -14,7 +14,7 @@ use super::target::Target;
 #[derive(Debug, Default)]
 pub struct Series {
     latest: Option<LatestFrame>,
-    /// When all ended last.
+    /// Time at which all series last ended.
     ended: Nanos,
 }
 
@@ -24,24 +24,24 @@ struct LatestFrame {
     host_labels: Labels,
     heads: Arc<Heads>,
     sinks: SinkSet,
-    /// When the frame came.
+    /// Time of the frame.
     at: Nanos,
 }
 
 impl Series {
-    /// What the metrics of the schema had in the latest frame, if that had them.
+    /// The heads of the latest frame, if it has this schema.
     pub fn heads(&self, schema: &Arc<Schema>) -> Option<&Arc<Heads>> {
         let latest = self.latest.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
         Some(&latest.heads)
     }
 
-    /// When a frame may come, at a time or later.
+    /// The earliest time of the next frame, from a time on.
     pub fn begin_at(&self, at: Nanos) -> Nanos {
         at.max(self.ended.after(BEHIND_SAMPLE))
     }
 
-    /// Takes the next frame for `sinks`. Gives the series that have ended, with the sinks
-    /// that must hear of it before they get the frame.
+    /// Replaces the latest frame by the next one for `sinks`. Returns the ended series. Their
+    /// sinks must get these events before the frame.
     pub fn go_on(&mut self, frame: &Frame, sinks: SinkSet) -> Vec<(Event, SinkSet)> {
         let is_same = |latest: &LatestFrame| {
             Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
@@ -66,7 +66,7 @@ impl Series {
         ended
     }
 
-    /// Ends all series: gives what is to be said, and to which sinks, if there are any.
+    /// Ends all series, if there are any. Returns the event and its sinks.
     pub fn end(
         &mut self,
         target: &Arc<Target>,
@@ -87,11 +87,11 @@ impl Series {
 }
 
 impl LatestFrame {
-    /// What the schema of the next frame has not, or has in another meaning, for the sinks
-    /// that had it: definitions or metadata have changed.
+    /// The series that end because the next frame has another schema. Definitions or metadata
+    /// have changed. A metric may be gone, or have another meaning.
     fn ended(self, next: &Frame) -> Vec<(Event, SinkSet)> {
         let is_same_host = self.host_labels == next.host_labels;
-        let mut ended = Ended::default();
+        let mut ended = EndedSeries::default();
         for (before, (_, instances)) in self.schema.metrics.iter().zip(self.heads.iter()) {
             let metrics = &next.schema.metrics;
             let found = metrics.binary_search_by(|one| one.name.cmp(&before.name));
@@ -105,7 +105,7 @@ impl LatestFrame {
         ended.events(host, next.slot, (self.at, next.at)).collect()
     }
 
-    /// Takes new heads, and gives the instances that ended.
+    /// Replaces the heads. Returns the instances that ended.
     fn advance(&mut self, now: &Arc<Heads>) -> Vec<(ExportedId, Arc<Instances>)> {
         let mut ended = Vec::new();
         if Arc::ptr_eq(&self.heads, now) {
@@ -121,7 +121,7 @@ impl LatestFrame {
         ended
     }
 
-    /// When its series end, at a time or later.
+    /// The time at which its series end, from a time on.
     fn end_at(&self, at: Nanos) -> Nanos {
         at.max(self.at.after(BEHIND_SAMPLE))
     }

@@ -1,6 +1,6 @@
-//! Presents the results of a whole fleet as one sample of one source, so that reports of
-//! single hosts can show it. An instance of a host's metric is called `{instance="web1:44321",
-//! instname="sda"}`, an instance of an aggregate is a group.
+//! Presents the results of a whole fleet as one sample of one source, for reports of single
+//! hosts. An instance of a host's metric is named `{instance="web1:44321",instname="sda"}`; an
+//! instance of an aggregate is a group.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 use super::aggregates::FleetDomain;
 use super::columns::{Column, write_numbers};
-use super::frame::{Exported, Frame};
+use super::frame::{ExportedMetric, Frame};
 use crate::bind::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Metric, Registry, Shown};
 use crate::text::SourceMap;
 
-/// The domain number of all identifiers here. Nobody outside sees it.
+/// The domain number of all identifiers here. It is never shown.
 const DOMAIN: u32 = 1;
 
-/// One metric to show. Rows have an order.
+/// One row of the report: a metric.
 #[derive(Clone, Debug)]
 pub enum Row {
     /// A metric of each host, by its name in frames.
@@ -34,20 +34,20 @@ pub enum Row {
     OfFleet(Arc<str>),
 }
 
-/// Makes samples of frames.
+/// Makes samples from frames.
 pub struct Sheet {
     rows: Vec<Row>,
     /// Instances of hosts, which keep their numbers.
     of_hosts: FleetDomain<(Arc<str>, Arc<str>)>,
     engine: Engine,
-    /// What the evaluator was made for.
+    /// The descriptors that the evaluator was built for.
     descs: Vec<MetricDesc>,
     source: MemorySource<Values>,
     evaluator: Evaluator,
     workspace: Workspace,
 }
 
-/// One metric as it is shown. A row has several if its hosts differ in metadata.
+/// The form of one metric in the sample. A row has several if its hosts differ in metadata.
 struct Shape {
     name: Arc<str>,
     /// The metadata, or the status to show if no host has the metric.
@@ -74,7 +74,7 @@ struct Values {
 }
 
 impl Sheet {
-    /// For rows in an order.
+    /// A sheet with these rows.
     pub fn new(rows: Vec<Row>) -> Sheet {
         Sheet {
             rows,
@@ -87,11 +87,11 @@ impl Sheet {
         }
     }
 
-    /// Shows a sample: frames of hosts by name, and that of the fleet. `mistake` gives
-    /// what is wrong with a row that no host can compute.
+    /// Passes a sample to `show`. Its input is the frames of hosts by name, and that of the
+    /// fleet. `mistake` returns the mistake of a row that no host can compute.
     ///
     /// # Errors
-    /// Those of `show`.
+    /// The error of `show`.
     pub fn show<E>(
         &mut self,
         time: Timestamp,
@@ -144,18 +144,18 @@ impl Sheet {
         })
     }
 
-    /// Forgets instances of hosts that the sample before did not have, once there are many.
+    /// Forgets instances of hosts that the sample before lacked, once there are many.
     fn forget(&mut self) {
         if !self.of_hosts.is_full() {
             return;
         }
-        // Numbers of groups are among them, which keeps a few more.
+        // Numbers of groups count as well, so a few more stay.
         let before = self.source.feed().metrics.iter().flat_map(|(_, values)| &values.ids);
         let before: HashSet<InstId> = before.copied().collect();
         self.of_hosts.keep(|entry| before.contains(&entry.id));
     }
 
-    /// The values of a metric on all hosts, those with the same metadata together.
+    /// The values of a metric on all hosts. Hosts with the same metadata share a shape.
     fn of_hosts(&mut self, name: &Arc<str>, hosts: &[Frame], shapes: &mut Vec<Shape>) {
         let first = shapes.len();
         for frame in hosts {
@@ -188,7 +188,7 @@ impl Sheet {
         }
     }
 
-    /// Has the source deliver these, and the evaluator expect them.
+    /// Loads these values into the source, and builds the evaluator for them.
     #[allow(clippy::type_complexity, reason = "the parts of what is shown")]
     fn load(
         &mut self,
@@ -221,7 +221,7 @@ impl Sheet {
         (metrics, domains, mistakes)
     }
 
-    /// Lets the evaluator give metrics with these descriptors, as they are.
+    /// Makes the evaluator pass metrics with these descriptors through.
     fn bind(&mut self, descs: &[MetricDesc]) {
         let mut metadata = MemoryMetadata::default();
         let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
@@ -262,7 +262,7 @@ fn of_fleet(name: &Arc<str>, fleet: Option<&Frame>, shapes: &mut Vec<Shape>) {
     shapes.push(Shape { name: Arc::clone(name), desc, values, names, mistake: None });
 }
 
-fn desc_of(metric: &Exported) -> Desc {
+fn desc_of(metric: &ExportedMetric) -> Desc {
     Desc {
         value_type: metric.value_type,
         indom: metric.has_instances.then(|| InDom::new(DOMAIN, 0)),
@@ -330,7 +330,7 @@ mod tests {
     use crate::fleet::frame::Event;
     use crate::fleet::sinks::samples::{frame_of, named};
 
-    /// Processes come and go on each host, and `eval --targets` may go on for long.
+    /// Processes come and go on each host, and `eval --targets` may run for long.
     #[test]
     fn instances_that_went_are_forgotten() {
         const MANY: usize = MAX_KNOWN / 2;

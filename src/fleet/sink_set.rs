@@ -1,17 +1,17 @@
-//! Which sinks want something: sets of their places. What sinks are is not known here.
+//! Sets of sinks, by their places.
 
 use pmderive_runtime::positions;
 
 use super::config::MAX_SINKS;
 
 positions! {
-    /// Place of a sink. It keeps its place for as long as it goes on. What is loaded and not
-    /// yet in force has positions of the configuration instead
+    /// Place of a sink. A sink keeps its place for as long as it goes on. In a plan that is not
+    /// yet active the position in the configuration is the place
     /// ([`Plan::place_sinks`](super::plan::Plan::place_sinks)).
     pub SinkPlace;
 }
 
-/// Sinks, and what computes across hosts.
+/// A set of sinks, and of stage two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SinkSet(u64);
 
@@ -19,43 +19,43 @@ impl SinkSet {
     /// No sink.
     pub const NONE: SinkSet = SinkSet(0);
 
-    /// All sinks, and what computes across hosts.
+    /// All sinks, and stage two.
     pub const ALL: SinkSet = SinkSet(u64::MAX);
 
-    /// What computes across hosts. It has a place behind all sinks.
+    /// Stage two, which computes across hosts. It has a place behind all sinks.
     pub const STAGE_TWO: SinkSet = SinkSet(1 << MAX_SINKS);
 
-    /// A single sink. None, if there is no such place.
+    /// A single sink; none if there is no such place.
     pub const fn one(place: SinkPlace) -> SinkSet {
         SinkSet(if place.index() < MAX_SINKS { 1 << place.index() } else { 0 })
     }
 
-    /// True if a sink is among them.
+    /// True if the set has a sink.
     pub fn contains(self, place: SinkPlace) -> bool {
         self.overlaps(SinkSet::one(place))
     }
 
-    /// True if both have one in common.
+    /// True if both sets have a sink in common.
     pub fn overlaps(self, other: SinkSet) -> bool {
         !self.common(other).is_empty()
     }
 
-    /// True if there is none.
+    /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self == SinkSet::NONE
     }
 
-    /// Those that are in either of them.
+    /// The sinks of either set.
     pub fn union(self, other: SinkSet) -> SinkSet {
         SinkSet(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// The sinks of both sets.
     pub fn common(self, other: SinkSet) -> SinkSet {
         SinkSet(self.0 & other.0)
     }
 
-    /// Those that are not in the other one.
+    /// The sinks that the other set lacks.
     pub fn without(self, other: SinkSet) -> SinkSet {
         SinkSet(self.0 & !other.0)
     }

@@ -1,10 +1,9 @@
-//! Slots: an interval cuts time into them, and each host is due once in each. No clock
-//! is read here.
+//! Slots: an interval divides time into them, and each host is due once in each. The caller
+//! reads the clock.
 //!
-//! Slot `k` of an interval `I` is `[kI, (k+1)I)` of the engine's clock, counted
-//! from 1970. A host is due at the same moment of every slot, by a hash of its
-//! name, so that the hosts of a fleet are spread evenly and a restart changes
-//! nothing.
+//! Slot `k` of an interval `I` is `[kI, (k+1)I)` of the engine's clock, counted from 1970. A
+//! host is due at the same moment of every slot, by a hash of its name. So the hosts of a fleet
+//! are spread evenly, and a restart changes nothing.
 
 use std::time::Duration;
 
@@ -26,32 +25,32 @@ pub struct Due {
 }
 
 impl Nanos {
-    /// The time `later`.
+    /// The time after a duration.
     pub fn after(self, later: Duration) -> Nanos {
         Nanos(self.0.saturating_add(nanoseconds(later)))
     }
 
-    /// How long it is from `earlier` to this; nothing if that is later.
+    /// The duration since `earlier`; zero if that is later.
     pub fn since(self, earlier: Nanos) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Milliseconds since 1970, as Prometheus has time stamps.
+    /// Milliseconds since 1970, the time stamps of Prometheus.
     pub fn milliseconds(self) -> i64 {
-        // Some 584 years fit in 64 bits of nanoseconds.
+        // Nanoseconds in 64 bits last some 584 years.
         (self.0 / 1_000_000) as i64
     }
 }
 
 impl From<Nanos> for Timestamp {
     fn from(time: Nanos) -> Timestamp {
-        // Some 584 years fit in 64 bits of nanoseconds.
+        // Nanoseconds in 64 bits last some 584 years.
         Timestamp::new((time.0 / 1_000_000_000) as i64, (time.0 % 1_000_000_000) as i64)
     }
 }
 
 impl From<Timestamp> for Nanos {
-    /// A time before 1970 is that moment.
+    /// Earlier times than 1970 become 1970.
     fn from(time: Timestamp) -> Nanos {
         let seconds = u64::try_from(time.sec).unwrap_or(0);
         Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(time.nsec)))
@@ -59,32 +58,32 @@ impl From<Timestamp> for Nanos {
 }
 
 impl Slot {
-    /// When the slot of an interval ends.
+    /// The end of the slot, for an interval.
     pub fn end(self, interval: Duration) -> Nanos {
         Nanos(self.0.saturating_add(1).saturating_mul(nanoseconds(interval)))
     }
 }
 
 impl Due {
-    /// The moments of a host in an interval, which is not empty.
+    /// The moments of a host in an interval, which must not be zero.
     pub fn new(interval: Duration, host_hash: u64) -> Due {
         let interval = nanoseconds(interval).max(1);
-        // The part of the interval that the hash is of all hashes.
+        // The hash divided by all hashes, as a part of the interval.
         let offset = (u128::from(host_hash) * u128::from(interval)) >> 64;
         Due { interval, offset: offset as u64 }
     }
 
-    /// The slot that a time is in.
+    /// The slot of a time.
     pub fn slot_of(self, time: Nanos) -> Slot {
         Slot(time.0 / self.interval)
     }
 
-    /// When the host is due in a slot.
+    /// The moment at which the host is due in a slot.
     pub fn at(self, slot: Slot) -> Nanos {
         Nanos(slot.0.saturating_mul(self.interval).saturating_add(self.offset))
     }
 
-    /// The first slot whose moment is not before a time.
+    /// The first slot with a moment at a time or later.
     pub fn next(self, time: Nanos) -> Slot {
         let slot = self.slot_of(time);
         if self.at(slot) >= time { slot } else { Slot(slot.0 + 1) }
@@ -95,8 +94,8 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A hash of a name that is the same everywhere and at all times (FNV-1a, with
-/// its bits mixed as in splitmix64, since the highest decide).
+/// A hash of a name that is the same on all machines and at all times. It is FNV-1a, with its
+/// bits mixed as in splitmix64, since the highest bits decide.
 pub fn hash_of(name: &str) -> u64 {
     let mut bits = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

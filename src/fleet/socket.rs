@@ -1,5 +1,5 @@
-//! Connections to hosts by name. An address is looked up once in a while and not for
-//! every attempt, because thousands of hosts come back at once after a cut.
+//! Connections to hosts by name. The address is cached, and not looked up for every attempt:
+//! after an outage thousands of hosts come back at once.
 //!
 //! ```text
 //! connect ─► known? ── yes ─────────────────────────► address ─► connection
@@ -10,9 +10,9 @@
 //! The address that worked last is tried first: one that is dead costs its share of the time
 //! once, and not at every attempt.
 //!
-//! A lookup keeps a thread of the system until it ends, which may take half a minute.
-//! Giving up does not end it. So few names are looked up at once, and a name that waits
-//! for its turn costs only its bytes.
+//! A lookup blocks a thread of the system until it ends, which may be half a minute. Giving up
+//! does not end it. So only a few names are looked up at once. A name that waits for its turn
+//! costs only its bytes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,19 +26,19 @@ use std::time::{Duration, Instant};
 use pmderive_runtime::transport::{AsyncSocket, Deadline, Readiness, Transport};
 use tokio::sync::{Semaphore, watch};
 
-/// How long an address is believed.
+/// Time for which a cached address is used.
 const KEEP: Duration = Duration::from_secs(60);
 
-/// How long an address is tried if there are others.
+/// Time for which an address is tried if there are others.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Names that are kept at most; an engine has fewer hosts.
+/// Names in the cache, at most; an engine has fewer hosts.
 const MAX_NAMES: usize = 200_000;
 
-/// Names that are looked up at once, in each thread.
+/// Names that each thread looks up at once.
 pub const LOOKUPS: usize = 16;
 
-/// The names of a thread.
+/// The cache of a thread.
 struct Names {
     known: HashMap<Box<str>, Name>,
     /// Of names with several addresses the one that worked last.
@@ -47,13 +47,13 @@ struct Names {
 }
 
 enum Name {
-    /// It has these addresses, which were found at this time.
+    /// The addresses of the name, and the time of the lookup.
     Found(Instant, Vec<SocketAddr>),
-    /// It is being looked up; the channel closes at the end.
+    /// A lookup in progress; the channel closes at its end.
     Flying(watch::Receiver<Option<Lookup>>),
 }
 
-/// Addresses, or why there are none.
+/// Addresses, or the reason for having none.
 type Lookup = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 thread_local! {
@@ -64,13 +64,13 @@ thread_local! {
     });
 }
 
-/// A connection to a host whose address may be known already.
+/// A connection to a host whose address may be in the cache.
 #[derive(Debug)]
 pub struct NamedSocket<T = AsyncSocket>(T);
 
 impl<T: Transport + 'static> NamedSocket<T> {
-    /// Looks a name up unless it is known. A name without an address fails when
-    /// somebody connects.
+    /// Looks a name up unless the cache has it. A name without an address fails later, on
+    /// connecting.
     pub async fn resolve(host: &str) {
         if host.parse::<IpAddr>().is_err() {
             let _ = find::<T>(host).await;
@@ -88,7 +88,7 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
         ports: &[u16],
         timeout: Option<Duration>,
     ) -> io::Result<NamedSocket<T>> {
-        // An address needs no looking up.
+        // An address needs no lookup.
         if host.parse::<IpAddr>().is_ok() {
             return T::connect_tcp(host, ports, timeout).await.map(NamedSocket);
         }
@@ -141,11 +141,11 @@ impl<T: Transport + 'static> Transport for NamedSocket<T> {
     }
 }
 
-/// The first connection that comes about. An address from which nothing comes, such as one of
-/// IPv6 where that is broken, is left after some time for the next one.
+/// The first connection that succeeds. A silent address, such as one of IPv6 where that is
+/// broken, makes way for the next one after some time.
 ///
 /// # Errors
-/// No address takes connections: what is wrong with the last one.
+/// No address accepts connections; the error is that of the last one.
 pub async fn first_of<S, F: Future<Output = io::Result<S>>>(
     addresses: &[SocketAddr],
     patience: Duration,
@@ -162,7 +162,7 @@ pub async fn first_of<S, F: Future<Output = io::Result<S>>>(
     connect(*last).await
 }
 
-/// The addresses of a name. The lookup goes on if nobody waits for it any longer.
+/// The addresses of a name. The lookup goes on even if this future is dropped.
 async fn find<T: Transport + 'static>(host: &str) -> io::Result<Vec<SocketAddr>> {
     let mut flight = match known_or_flying::<T>(host) {
         Ok(addresses) => return Ok(addresses),
@@ -189,7 +189,7 @@ fn known_or_flying<T: Transport + 'static>(
             Some(Name::Found(at, addresses)) if now.saturating_duration_since(*at) < KEEP => {
                 return Ok(addresses.clone());
             }
-            // A flight whose runtime has ended will not land.
+            // A lookup whose runtime has ended will not finish.
             Some(Name::Flying(flight)) if flight.has_changed().is_ok() => {
                 return Err(flight.clone());
             }
@@ -206,14 +206,14 @@ fn known_or_flying<T: Transport + 'static>(
     })
 }
 
-/// Looks a name up in its turn, and tells all who wait.
+/// Looks a name up in its turn, and wakes all that wait for it.
 async fn fly<T: Transport + 'static>(
     _: PhantomData<fn() -> T>,
     host: Box<str>,
     free: Arc<Semaphore>,
     told: watch::Sender<Option<Lookup>>,
 ) {
-    // A closed semaphore would be a mistake of ours, and harms nobody.
+    // The semaphore is never closed; if it were, lookups would go on.
     let _permit = free.acquire().await;
     let found = T::lookup(&host, 0, None).await;
     NAMES.with_borrow_mut(|names| match &found {
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(found_at("localhost"), None, "it may have moved");
     }
 
-    /// A transport whose names take an hour, and are counted.
+    /// A transport that counts lookups; each lasts an hour.
     struct Slow;
 
     static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Whoever gives up and comes again adds no lookup, and there are never many.
+    /// Giving up and coming again adds no lookup, and there are never many.
     #[tokio::test(start_paused = true)]
     async fn thousands_of_names_are_looked_up_a_few_at_once() {
         let names: Vec<String> = (0..1000).map(|at| format!("host{at}")).collect();

@@ -1,5 +1,5 @@
-//! Both stages without hosts: what definitions of hosts come to where metadata are
-//! known, and what definitions over the fleet come to with that.
+//! Both stages without hosts: definitions of hosts, compiled with known metadata, and
+//! definitions over the fleet on top of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
-use super::frame::{Exported, Schema};
+use super::frame::{ExportedMetric, Schema};
 use super::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
 use crate::engine::{Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};
 use crate::text::SourceMap;
 
-/// What aggregates take of hosts with these definitions, as a selection: metrics by
-/// name, and expressions that hosts compute for them alone. With `is_open` hosts have
-/// metrics besides those that are defined.
+/// Operands of aggregates on hosts with these definitions, as a selection. They are metrics by
+/// name, and expressions that hosts compute only for aggregates. With `is_open` hosts may have
+/// other metrics, too.
 pub fn operands_of<'d>(
     across: &'d FleetDefinitions,
     hosts: &'d Registry,
@@ -27,8 +27,9 @@ pub fn operands_of<'d>(
     named.chain(across.computed_by(hosts, is_open)).collect()
 }
 
-/// What would compute definitions over the fleet, with the metadata of hosts that are like
-/// a source, for each group of definitions of hosts. What is wrong with these is not told.
+/// The aggregates of definitions over the fleet, for each group of definitions of hosts. The
+/// hosts have the metadata of a source. Mistakes of the hosts' definitions are not reported
+/// here.
 ///
 /// # Errors
 /// The source failed.
@@ -45,15 +46,17 @@ pub fn across<'g>(
         let selection = operands_of(across, hosts, is_open);
         let mut of_hosts = Diagnostics::default();
         let compiled = engine.compile(hosts, &selection, source, &mut of_hosts)?;
-        let metrics =
-            compiled.metrics.iter().filter_map(|metric| Exported::of(metric, SinkSet::NONE, None));
+        let metrics = compiled
+            .metrics
+            .iter()
+            .filter_map(|metric| ExportedMetric::of(metric, SinkSet::NONE, None));
         aggregates.announce(&Schema { metrics: metrics.collect() });
     }
     Ok(aggregates)
 }
 
-/// Finds in definitions over the fleet what is allowed but hardly meant; `aggregates` are
-/// those of [`across`], if metadata are known.
+/// Finds definitions over the fleet that are legal but probably wrong; `aggregates` are those
+/// of [`across`], if metadata are known.
 pub fn lint(
     definitions: &FleetDefinitions,
     aggregates: Option<&mut Aggregates>,
@@ -67,8 +70,7 @@ pub fn lint(
     lint_definitions(&registry, &selection, &[], diagnostics);
 }
 
-/// What is wrong with definitions over the fleet, but for cycles, which are found when texts
-/// are read.
+/// Mistakes of definitions over the fleet, except cycles, which reading the texts reports.
 pub fn beyond_texts(aggregates: &Aggregates) -> Diagnostics {
     let mut found = aggregates.evaluation.diagnostics().clone();
     found.retain(|one| one.code != Code::DefinitionCycle);

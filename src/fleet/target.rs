@@ -1,5 +1,4 @@
-//! A target: one host of the fleet, as the files of targets and the configuration
-//! describe it. This module does not know whether the host answers.
+//! A target: one host of the fleet, as the files of targets and the configuration describe it.
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::positions;
@@ -12,26 +11,25 @@ use super::slot::hash_of;
 pub const SHARDS: usize = 256;
 
 positions! {
-    /// Position of a group of hosts in the configuration, and in the plan that is made of it.
+    /// Position of a group of hosts in the configuration and in its plan.
     pub GroupId;
 }
 
-/// Stands for a group where the target is the fleet itself.
+/// The group of the target that is the fleet itself.
 const NO_GROUP: GroupId = GroupId(u32::MAX);
 
 /// One host to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What it is called everywhere: the specification as it was written, with
-    /// the port if it names none, and without a password.
+    /// Its name everywhere: the specification as written, with a port and without a password.
     pub name: Box<str>,
-    /// How to reach it.
+    /// Its address and way of connection.
     pub spec: HostSpec,
-    /// Labels that the files give it.
+    /// Labels from the files.
     pub labels: Labels,
     /// Its group.
     pub group: GroupId,
-    /// A hash of the name, the same everywhere and at all times.
+    /// A hash of the name, the same on all machines and at all times.
     pub hash: u64,
 }
 
@@ -50,7 +48,7 @@ impl Target {
     /// The name of the fleet itself.
     pub const FLEET: &str = "fleet";
 
-    /// The fleet itself, as the target that values across its hosts are of.
+    /// The fleet itself, as the target of values across its hosts.
     pub fn fleet() -> Target {
         Target::new(Target::FLEET, HostSpec::local(), Labels::default(), NO_GROUP)
     }
@@ -60,7 +58,7 @@ impl Target {
         self.group == NO_GROUP
     }
 
-    /// The virtual shard that it is in, below [`SHARDS`].
+    /// Its virtual shard, below [`SHARDS`].
     pub fn shard(&self) -> u8 {
         (self.hash >> 56) as u8
     }

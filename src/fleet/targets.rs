@@ -1,5 +1,5 @@
-//! Reads files of targets: JSON in the form of Prometheus' `file_sd_configs`. Each
-//! mistake is reported with its place. Nothing is looked up or connected here.
+//! Reads files of targets: JSON in the form of Prometheus' `file_sd_configs`. Each mistake is
+//! reported with its place. This module neither looks names up nor connects.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as Place;
@@ -30,11 +30,11 @@ pub const MAX_TEXT_BYTES: usize = 1024;
 /// Most labels of one entry.
 const MAX_LABELS: usize = 64;
 
-/// What the name of a label may be made of.
+/// The rule for names of labels, for messages.
 pub const LABEL_NAME_RULE: &str = "at most 1024 letters, digits and `_`, and no digit in front";
 
-/// Mistakes that are told of one file at most, hosts that are listed twice, and attributes
-/// that mean nothing.
+/// Mistakes that are reported for one file, at most. Duplicate hosts and unknown attributes
+/// have the same limit each.
 const MAX_MISTAKES: usize = 20;
 
 /// One entry of a file.
@@ -47,8 +47,7 @@ struct Entry<'t> {
     labels: BTreeMap<Text<'t>, Text<'t>>,
 }
 
-/// A text of the file; borrowed from it if nothing in it is escaped, so that its
-/// place is known.
+/// A text of the file. Without escapes it is borrowed from the file, so its place is known.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(transparent)]
 struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
@@ -57,26 +56,26 @@ struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 #[derive(Debug, Default)]
 pub struct Targets {
     all: Vec<Arc<Target>>,
-    /// Where each file is named first, by what it is.
+    /// First place that names each file, by the file's identity.
     files: HashMap<PathBuf, Span>,
-    /// Where each host stands, by what it is.
+    /// Place of each host, by the host's identity.
     places: HashMap<Box<str>, Span>,
-    /// Labels with an `instance` among them, and where the first host that has them stands.
+    /// Place of the first host with each set of labels that has an `instance`.
     instances: HashMap<Labels, Span>,
-    /// It was told that two hosts have the same labels.
+    /// True once hosts with the same labels were reported.
     are_alike_told: bool,
-    /// It was told that there are too many.
+    /// True once too many targets were reported.
     is_limit_told: bool,
 }
 
 impl Targets {
-    /// Those that were found, in the order of files and entries.
+    /// All targets, in the order of files and entries.
     pub fn into_all(self) -> Vec<Arc<Target>> {
         self.all
     }
 
-    /// Registers a file of targets. Gives a warning if the same file was named before, even
-    /// under another path; the caller then skips it.
+    /// Registers a file of targets. Returns a warning if the same file was named before, even
+    /// under another path. The caller then skips it.
     pub fn named_before(&mut self, file: &Spanned<PathBuf>) -> Option<Diagnostic> {
         let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
         match self.files.entry(path) {
@@ -91,9 +90,9 @@ impl Targets {
         }
     }
 
-    /// Adds the targets of a text of the source map to a group whose hosts have
-    /// `labels`. Nothing is added beyond `limit` targets. Passwords in the text become
-    /// unreadable, as mistakes are shown with the lines around them.
+    /// Adds the targets of a text of the source map to a group whose hosts have `labels`. It
+    /// adds none beyond `limit`. Passwords in the text become unreadable, as diagnostics show
+    /// the lines around a mistake.
     pub fn read(
         &mut self,
         source: SourceId,
@@ -122,7 +121,7 @@ impl Targets {
     }
 
     fn read_file(&mut self, file: &mut File<'_>, group: GroupId, labels: &Labels, limit: usize) {
-        // A mark of the order of bytes may stand in front, as in other files.
+        // A byte order mark may precede the text, as in other files.
         let json = file.text.strip_prefix('\u{feff}').unwrap_or(file.text);
         let entries: Vec<Entry<'_>> = match serde_json::from_str(json) {
             Ok(entries) => entries,
@@ -169,7 +168,7 @@ impl Targets {
         }
     }
 
-    /// Warns, once, of a host whose series cannot be told from those of another.
+    /// Warns once of a host whose series cannot be told from those of another.
     fn check_labels(&mut self, labels: &Labels, name: &str, place: Span, file: &mut File<'_>) {
         let Some(first) = self.instances.get(labels) else {
             self.instances.insert(labels.clone(), place);
@@ -191,35 +190,35 @@ struct File<'f> {
     source: SourceId,
     text: &'f str,
     diagnostics: &'f mut Diagnostics,
-    /// How many were reported.
+    /// Number of reported mistakes.
     mistakes: usize,
-    /// How many targets are left out, as they are listed before.
+    /// Number of targets left out because an earlier entry lists them.
     duplicates: usize,
-    /// What was told of attributes that mean nothing.
+    /// Unknown attributes that were reported.
     doubts: HashSet<String>,
-    /// Where passwords stand, as far as that is known.
+    /// Known places of passwords.
     secrets: Vec<Range<usize>>,
 }
 
-/// What is said of a target with a user or a password.
+/// The message for a target with a user or a password.
 const NO_SECRETS: (&str, &str) = (
     "a user or a password in a target",
     "files of targets hold no secrets; a group of a configuration has `user` and `password-file`",
 );
 
-/// What a target is like.
+/// The form of a target, for messages.
 const AS_TARGET: &str = "a target is a host specification such as web1, web1:44321 or pcps://web1";
 
-/// What attributes a target may have.
+/// The attributes of a target, for messages.
 const ATTRIBUTES: &str = "a target has `container=NAME`, and `secure` or `secure=relaxed`; its group \
                           has `user` and `password-file`";
 
-/// How an address of IPv6 is a target.
+/// The form of an IPv6 address in a target, for messages.
 fn in_brackets(address: Ipv6Addr) -> String {
     format!("an address of IPv6 stands in brackets, as in [{address}]")
 }
 
-/// A character of a target that no name of a host has: where it is, and what is wrong.
+/// A character of a target that no host's name has: its place, and the message.
 fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
     // The path of a socket may have both.
     if !matches!(spec.target, HostTarget::Host(_)) {
@@ -230,12 +229,12 @@ fn misplaced(text: &str, spec: &HostSpec) -> Option<(usize, &'static str)> {
     }
     let host = text.split('?').next().unwrap_or_default();
     let host = host.strip_suffix('/').unwrap_or(host).as_bytes();
-    // Those behind the scheme stand behind its colon, or behind each other.
+    // The characters after the scheme follow its colon, or each other.
     let slash = host.windows(2).position(|two| two[1] == b'/' && !matches!(two[0], b':' | b'/'));
     slash.map(|before| (before + 1, "unexpected slash"))
 }
 
-/// Warns of a duplicate target, which is left out.
+/// The warning about a duplicate target, which is left out.
 fn left_out(message: String, place: Span, first: Span) -> Diagnostic {
     Diagnostic::warning(Code::BadServeFile, place, message)
         .label(place, "is left out here")
@@ -252,7 +251,7 @@ impl File<'_> {
         self.report(Diagnostic::error(Code::BadServeFile, span, message).help(help));
     }
 
-    /// Warns of a host that stands elsewhere already, which does no harm to others.
+    /// Warns of a duplicate host. Other hosts are not affected.
     fn duplicate(&mut self, name: &str, place: Span, first: Span) {
         self.duplicates += 1;
         if self.duplicates > MAX_MISTAKES {
@@ -264,7 +263,7 @@ impl File<'_> {
         self.diagnostics.push(warning.help(help));
     }
 
-    /// Says of how many more targets the same is true.
+    /// Reports the number of further duplicates.
     fn tell_duplicates(&mut self) {
         if let Some(more) = self.duplicates.checked_sub(MAX_MISTAKES).filter(|more| *more > 0) {
             let message = format!("{more} more targets of this file are listed twice");
@@ -273,7 +272,7 @@ impl File<'_> {
         }
     }
 
-    /// The file is no list of targets.
+    /// Reports that the file is no list of targets.
     fn no_targets(&mut self, error: &serde_json::Error) {
         let lines = self.text.split_inclusive('\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -298,7 +297,7 @@ impl File<'_> {
         Span::new(self.source, start, inside(end).max(start))
     }
 
-    /// Where a text stands; the file's beginning for one with escapes in it.
+    /// The place of a text; the start of the file for one with escapes.
     fn span(&self, text: &Text<'_>) -> Span {
         match text.0 {
             Cow::Borrowed(text) => {
@@ -309,7 +308,7 @@ impl File<'_> {
         }
     }
 
-    /// The place of one character of a text, if that is known; else that of the text.
+    /// The place of one character of a text, or of the whole text if it has escapes.
     fn place(&self, text: &Text<'_>, at: usize) -> Span {
         let span = self.span(text);
         match text.0 {
@@ -318,8 +317,8 @@ impl File<'_> {
         }
     }
 
-    /// Takes note of a secret in a text of the file; all of the file is one where the place
-    /// of the text is not known.
+    /// Notes a secret in a text of the file. If the place of the text is unknown, all of the
+    /// file is secret.
     fn hide(&mut self, text: &Text<'_>, secret: Range<usize>) {
         let start = self.span(text).start as usize;
         self.secrets.push(match text.0 {
@@ -328,7 +327,7 @@ impl File<'_> {
         });
     }
 
-    /// The name and the specification of a target.
+    /// Parses the name and the specification of a target.
     fn target(&mut self, text: &Text<'_>) -> Option<(Box<str>, HostSpec)> {
         let span = self.span(text);
         if text.0.len() > MAX_TEXT_BYTES {
@@ -358,7 +357,7 @@ impl File<'_> {
             return None;
         }
         if let Some((at, problem)) = misplaced(&text.0, &spec) {
-            // What is not read as attributes may be a password all the same.
+            // Text that is no attribute may still be a password.
             if let Some(mark) = text.0.find('?') {
                 self.hide(text, mark + 1..text.0.len());
             }
@@ -370,8 +369,8 @@ impl File<'_> {
         Some((canonical(&text.0).into(), spec))
     }
 
-    /// Warns of attributes that mean nothing, of each once. What attributes are set to is not
-    /// shown then, as one with another name may be a password.
+    /// Warns of unknown attributes, each once. Their values are not shown, as one may be a
+    /// password.
     fn tell_doubts(&mut self, text: &Text<'_>, spec: &HostSpec) {
         let attributes = text.0.find('?').filter(|_| !spec.warnings.is_empty());
         let Some(mark) = attributes else { return };
@@ -419,7 +418,7 @@ impl File<'_> {
     }
 }
 
-/// True for what Prometheus takes as the name of a label.
+/// True for the name of a label in Prometheus.
 pub fn is_label_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
@@ -427,12 +426,12 @@ pub fn is_label_name(name: &str) -> bool {
         && name.len() <= MAX_TEXT_BYTES
 }
 
-/// True for a label that is for Prometheus alone.
+/// True for a label that only Prometheus uses.
 pub fn is_of_prometheus(name: &str) -> bool {
     name.starts_with("__")
 }
 
-/// For fuzzing: whatever is in a file, it is read or refused.
+/// For fuzzing: reads any bytes as a file of targets.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_targets(data: &[u8]) {
     let mut sources = SourceMap::default();
@@ -451,7 +450,7 @@ pub fn fuzz_targets(data: &[u8]) {
     }
 }
 
-/// What a target is called: as it is written, with the usual port if that is a bare name.
+/// The name of a target: as written, with the usual port after a bare name.
 pub fn canonical(written: &str) -> Cow<'_, str> {
     match written.contains([':', '@', '/', '?']) {
         true => Cow::Borrowed(written),
@@ -476,7 +475,7 @@ mod tests {
         (targets.into_all(), told)
     }
 
-    /// Diagnostics are shown with the lines around them, in logs as well.
+    /// Diagnostics show the lines around a mistake, in logs as well.
     #[test]
     fn passwords_are_not_shown() {
         for (target, shown) in [
@@ -547,7 +546,7 @@ mod tests {
 
     #[test]
     fn a_host_that_is_listed_twice_harms_no_other() {
-        // One is written with an escape, and has no place that is known.
+        // One has an escape, so its place is unknown.
         let (targets, told) = read(
             r#"[{"targets": ["web1", "web2", "pcp://WEB1"]}, {"targets": ["web\u0031", "web3"]}]"#,
         );

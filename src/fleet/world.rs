@@ -1,5 +1,5 @@
-//! The machine as the engine of a fleet sees it: clock, connections, files, random numbers
-//! and threads. A simulation brings a world of its own, in which a seed decides all of them.
+//! The machine as the engine of a fleet uses it: clock, connections, files, random numbers and
+//! threads. A simulation has its own world, in which a seed decides all of them.
 
 use std::fs::File;
 use std::future::Future;
@@ -26,74 +26,73 @@ use crate::engine::Engine;
 
 /// A machine.
 pub trait World: 'static {
-    /// How hosts are connected to.
+    /// Transport of connections to hosts.
     type Transport: Transport + 'static;
 
-    /// How receivers of remote write are sent to.
+    /// Client of receivers of remote write.
     type Client: Client;
 
-    /// The engine's clock, which slots are counted by. It never goes back ([`Clock`]).
+    /// The engine's clock, by which slots are counted. It never goes back ([`Clock`]).
     fn now() -> Nanos;
 
-    /// A number from 0 to 1, by chance.
+    /// A random number from 0 to 1.
     fn chance() -> f64;
 
-    /// Looks the name of a host up, unless it is known. The next attempt to connect finds
-    /// the address, or fails if there is none.
+    /// Looks the name of a host up, unless it is cached. The next attempt to connect finds the
+    /// address, or fails if there is none.
     fn resolve(host: &str) -> impl Future<Output = ()>;
 
-    /// The engine, whose compiling is done beside everything else.
+    /// An engine that compiles in the background.
     fn engine(engine: Engine) -> Engine {
         engine
     }
 
-    /// Runs work beside everything else, as a task in which others may be spawned on
-    /// the local set.
+    /// Runs work in the background, as a task that may spawn others on the local set.
     ///
     /// # Errors
-    /// There is no room for more of it.
+    /// The system has no thread for it.
     fn spawn<W: Future<Output = ()> + 'static>(
         name: &str,
         work: impl FnOnce() -> W + Send + 'static,
     ) -> io::Result<Job>;
 
-    /// Opens a file to write at its end; without a path, standard output.
+    /// Opens a file for appending; without a path, standard output.
     ///
     /// # Errors
     /// It cannot be opened.
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>>;
 }
 
-/// Work that runs beside everything else.
+/// Work that runs in the background.
 #[derive(Debug, Default)]
 pub struct Job {
-    /// Says that the thread is over by going away; nothing in a simulation.
+    /// Closed at the end of the thread; `None` in a simulation.
     over: Option<Receiver<()>>,
     beat: Arc<AtomicU64>,
 }
 
 impl Job {
-    /// Waits for its end until a deadline, if it is a thread. In a simulation it is a
-    /// task, which nobody can wait for here. True unless it goes on.
+    /// Waits for its end until a deadline, if it is a thread. In a simulation it is a task, and
+    /// this returns at once. Returns false if the thread still runs.
     pub fn join(self, deadline: Instant) -> bool {
         let Some(over) = self.over else { return true };
         let patience = deadline.saturating_duration_since(Instant::now());
         over.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
     }
 
-    /// True once its thread is over, and for a task.
+    /// True once its thread has ended; always true for a task.
     pub fn is_over(&self) -> bool {
         self.over.as_ref().is_none_or(|over| over.try_recv() == Err(TryRecvError::Disconnected))
     }
 
-    /// Grows every second unless the thread is stuck.
+    /// A number that grows every second unless the thread is stuck.
     pub fn beat(&self) -> u64 {
         self.beat.load(Ordering::Relaxed)
     }
 }
 
 /// Runs work in a new thread with a tokio runtime of its own. The last argument limits its
-/// threads for calls that block.
+/// threads for blocking calls.
 ///
 /// # Errors
 /// The system has no more threads or descriptors.
@@ -102,7 +101,7 @@ pub fn thread<W: Future<Output = ()> + 'static>(
     blocking: usize,
     work: impl FnOnce() -> W + Send + 'static,
 ) -> io::Result<Job> {
-    // A thread cannot be called so.
+    // The system refuses names with a NUL.
     let name = name.replace('\0', "");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -117,17 +116,17 @@ pub fn thread<W: Future<Output = ()> + 'static>(
         let local = LocalSet::new();
         local.spawn_local(keep_beating(own_beat));
         local.block_on(&runtime, async { work().await });
-        // A name that is still looked up, or a page that is still made, is not waited for.
+        // A lookup or a page in progress does not delay the end.
         runtime.shutdown_background();
     })?;
     Ok(Job { over: Some(over), beat })
 }
 
-/// Between two beats of a thread: shorter than between two looks at them, as a beat that
-/// comes a little later than the look is no sign of trouble.
+/// Time between two beats of a thread. It is shorter than the time between two checks, so a
+/// beat that is a little late looks like no trouble.
 pub const BEAT: Duration = Duration::from_millis(250);
 
-/// Counts on, as long as the thread comes to it.
+/// Counts on, as long as the thread has time for it.
 async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);
@@ -169,7 +168,8 @@ impl World for Machine {
 
     fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
         let Some(path) = path else { return Ok(Box::new(standard_output())) };
-        // Open for reading as well, a FIFO does not wait for its reader, who may come and go.
+        // Opened for reading as well, a FIFO does not wait for its reader, which may come and
+        // go.
         let is_fifo = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
         let file = File::options().read(is_fifo).append(true).create(true).open(path);
         match file.and_then(|file| end_line(file, path)) {
@@ -182,7 +182,7 @@ impl World for Machine {
     }
 }
 
-/// Ends the last line of a file, if whoever wrote it before was stopped within.
+/// Ends the last line of a file, if an earlier writer was stopped within it.
 fn end_line(mut file: File, path: &Path) -> io::Result<File> {
     let about = file.metadata()?;
     if about.is_file() && about.len() > 0 {
@@ -202,14 +202,13 @@ fn standard_output() -> io::Stdout {
     io::stdout()
 }
 
-/// This machine without a thread for what computes across hosts, and without an answer about
-/// the name `nowhere`.
+/// This machine without a thread for stage two, and without an answer about the name `nowhere`.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
-pub struct Flawed;
+pub struct FlawedMachine;
 
 #[cfg(test)]
-impl World for Flawed {
+impl World for FlawedMachine {
     type Transport = <Machine as World>::Transport;
     type Client = <Machine as World>::Client;
 

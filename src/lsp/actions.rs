@@ -1,4 +1,4 @@
-//! Diagnostics as the protocol has them, and the edits that fix them.
+//! Diagnostics in the form of the protocol, and edits that fix them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,17 +16,17 @@ use crate::dialect::Language;
 use crate::engine::Registry;
 use crate::text::SourceMap;
 
-/// How often edits are looked for that earlier ones bring to light.
+/// Rounds of fixing a text: a fix can reveal further mistakes.
 const MAX_PASSES: usize = 10;
 
-/// What is shown of a text's diagnostics: at most some of them, errors before warnings, of
-/// which the last one says how many there are besides.
+/// The diagnostics of a text for the editor, up to a limit, errors before warnings. The last
+/// one tells how many are left out.
 pub fn shown(
     analysis: &Analysis,
     diagnostics: &Diagnostics,
     max_shown: usize,
 ) -> Vec<lsp_types::Diagnostic> {
-    // One at least, as a text without any looks right.
+    // At least one is shown, as a text without any looks correct.
     let max_shown = max_shown.max(1);
     let more = diagnostics.len().saturating_sub(max_shown);
     let mut worst = Cow::Borrowed(diagnostics);
@@ -72,9 +72,8 @@ fn one_shown(analysis: &Analysis, diagnostic: &Diagnostic) -> lsp_types::Diagnos
     }
 }
 
-/// The edits that fix what is wrong in a range of a text; of the kinds that a client
-/// wants, if it says so. All certain edits of the text in one are offered to those who ask
-/// for it.
+/// The edits that fix mistakes in a range of a text. A client may choose their kinds. One
+/// action with all certain edits of the text is offered only on request.
 pub fn actions(
     analysis: &Analysis,
     diagnostics: &Diagnostics,
@@ -106,13 +105,13 @@ pub fn actions(
     actions
 }
 
-/// True for a kind that is another one or a kind of it, such as `source.fixAll` of `source`.
+/// True if one kind is another or a sub-kind of it, as `source.fixAll` is of `source`.
 fn has(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
     let rest = kind.as_str().strip_prefix(wanted.as_str());
     rest.is_some_and(|rest| wanted.as_str().is_empty() || rest.is_empty() || rest.starts_with('.'))
 }
 
-/// All certain edits of a text, if there are any.
+/// One action with all certain edits of a text, if there are any.
 fn fix_all(analysis: &Analysis, diagnostics: &Diagnostics) -> Option<CodeAction> {
     let (once, _) = applied(diagnostics, analysis.own, &analysis.sources)?;
     let all = fixed_again(&once, analysis.settings.language);
@@ -128,8 +127,8 @@ fn fix_all(analysis: &Analysis, diagnostics: &Diagnostics) -> Option<CodeAction>
     })
 }
 
-/// A text after certain fixes, made again and again, because a fix can reveal further
-/// mistakes. Only the text is looked at, no source.
+/// The text after all certain fixes, repeated because a fix can reveal further mistakes. The
+/// mistakes are those of the text alone.
 fn fixed_again(text: &str, language: Language) -> String {
     let mut text = text.to_owned();
     for _ in 0..MAX_PASSES {

@@ -1,5 +1,5 @@
-//! What one open text says by itself: its definitions, the names in them, and
-//! what is wrong with the texts. No source of metrics is asked here.
+//! Analysis of one open text, without a source of metrics: its definitions, the names in them,
+//! and its mistakes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -9,59 +9,59 @@ use lsp_types::Uri;
 use super::files::{OpenTexts, path_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
-use super::text_cache::Before;
+use super::text_cache::TextCache;
 use super::tree::{self, Other, Tree};
-use super::unregistered_names::{Unregistered, unregistered};
+use super::unregistered_names::{UnregisteredName, unregistered};
 use crate::bind::references;
 use crate::diag::Diagnostics;
 use crate::engine::{Registered, Registry};
 use crate::syntax::ast::NodeKind;
 use crate::text::{SourceId, SourceMap, Span};
 
-/// A text at a moment, with the definitions of the other files of its project.
+/// An open text, analysed with the definitions of the other files in its project.
 #[derive(Debug)]
 pub struct Analysis {
     /// The text.
     pub uri: Uri,
-    /// The editor's number of the text's state.
+    /// The editor's version number of the text.
     pub version: i32,
-    /// What its folder says.
+    /// The settings of its folder.
     pub settings: Settings,
     /// The texts that spans point into.
     pub sources: SourceMap,
-    /// The text among them.
+    /// Identifier of the text among them.
     pub own: SourceId,
     /// The lines of the text.
     pub lines: LineIndex,
-    /// The text's definitions, and those of other files that have other names.
+    /// The text's definitions, and those of other files under other names.
     pub registry: Registry,
-    /// What is wrong with the text.
+    /// Mistakes of the text.
     pub diagnostics: Diagnostics,
     /// The other files.
     pub others: Vec<Other>,
-    /// Those that cannot be read as text.
+    /// Files that cannot be read as text.
     pub unread: Vec<PathBuf>,
-    /// The folder of the project, if it has more files than are looked at.
+    /// The folder of the project, if it has too many files.
     pub too_large: Option<PathBuf>,
     /// True if the text's definitions are over the fleet.
     pub is_over_fleet: bool,
-    /// What is over the fleet, if the text's definitions are.
+    /// The definitions over the fleet, if the text has such.
     #[cfg(feature = "fleet")]
     pub over_fleet: Option<OverFleet>,
-    /// The names in lines of the text that the registry has nothing of.
-    unregistered: Vec<Unregistered>,
-    /// Answers that need all of the text, once somebody asked.
+    /// The names in lines of the text that the registry left out.
+    unregistered: Vec<UnregisteredName>,
+    /// Answers that need the whole text, once a request needed them.
     pub answers: Answers,
 }
 
-/// Answers that need all of a text, as they are written. They are computed once.
+/// Answers that need the whole text, encoded in JSON. Each is computed once.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// The outline.
     pub symbols: OnceLock<Arc<str>>,
-    /// What each word is.
+    /// The kind of each word.
     pub tokens: OnceLock<Arc<str>>,
-    /// The edits that bring the text into its usual form.
+    /// The edits that format the text.
     pub format: OnceLock<Arc<str>>,
 }
 
@@ -71,34 +71,35 @@ pub struct Answers {
 pub struct OverFleet {
     /// The text's definitions.
     pub definitions: Arc<crate::fleet::aggregates::FleetDefinitions>,
-    /// Those of hosts.
+    /// The definitions of hosts.
     pub hosts: Registry,
-    /// Hosts may have metrics that no definition names.
+    /// True if hosts may have metrics that no definition names.
     pub is_open: bool,
 }
 
-/// A place where a name is written.
+/// A place of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// Where.
+    /// The place.
     pub span: Span,
     /// True where the name is defined.
     pub is_definition: bool,
 }
 
-/// The other files of a project; none for a text that is no file.
+/// The other files of a project: the tree, and the open folders. `None` for a text that is no
+/// file.
 pub type Others<'t> = (&'t mut Tree, &'t [std::path::PathBuf]);
 
 impl Analysis {
-    /// Reads a text that is open, and the other definition files of its project. Of
-    /// what `before` has of the text, nothing is read again.
+    /// Analyses an open text and the other definition files of its project. Unchanged parts
+    /// come from the cache.
     pub fn new(
         uri: &Uri,
         open: &OpenTexts,
         settings: Settings,
         (tree, folders): Others<'_>,
         encoding: Encoding,
-        before: &mut Before,
+        before: &mut TextCache,
     ) -> Option<Analysis> {
         before.use_language(settings.language);
         let opened = open.get(uri)?;
@@ -130,8 +131,8 @@ impl Analysis {
             }
             OverFleet::read(&across, hosts, &mut diagnostics)
         });
-        // What is wrong there is shown where it is opened; names that both define
-        // are this text's. Definitions of hosts cannot take those over the fleet.
+        // The editor shows mistakes of other files in those files. If both define a name, the
+        // text's definition counts. Definitions of hosts cannot use those over the fleet.
         for other in others.iter().filter(|other| is_over_fleet || !other.is_over_fleet) {
             registry.adopt(&other.parsed.registry);
         }
@@ -167,7 +168,7 @@ impl Analysis {
         self.registry.definitions().iter().filter(|one| one.name_span.source == self.own)
     }
 
-    /// The definition whose name or expression is at an offset of the text.
+    /// The definition whose name or expression contains an offset of the text.
     pub fn definition_at(&self, offset: usize) -> Option<&Arc<Registered>> {
         self.definitions().find(|one| {
             let whole = whole(one);
@@ -175,7 +176,7 @@ impl Analysis {
         })
     }
 
-    /// A definition as it is evaluated: over the fleet, aggregates are its metrics.
+    /// The evaluated form of a definition. Over the fleet, aggregates are its metrics.
     pub fn evaluated<'a>(&'a self, definition: &'a Registered) -> &'a Registered {
         #[cfg(feature = "fleet")]
         if let Some(over_fleet) = &self.over_fleet {
@@ -184,11 +185,11 @@ impl Analysis {
         definition
     }
 
-    /// The name of a metric at an offset of the text, and where it is written.
+    /// The name of a metric at an offset of the text, and its place.
     pub fn name_at(&self, offset: usize) -> Option<(&str, Span)> {
         let is_at = |span: Span| (span.start as usize..=span.end as usize).contains(&offset);
         let unregistered = self.unregistered.iter().find(|one| is_at(one.span));
-        if let Some(Unregistered { name, span, .. }) = unregistered {
+        if let Some(UnregisteredName { name, span, .. }) = unregistered {
             return Some((name, *span));
         }
         let definition = self.definition_at(offset)?;
@@ -199,8 +200,7 @@ impl Analysis {
         Some((found.name, found.span))
     }
 
-    /// Where a name is written in the text and the other files, one file after the
-    /// other.
+    /// All places of a name in the text and the other files, file by file.
     pub fn mentions(&self, name: &str) -> Vec<Mention> {
         let mut found = Vec::new();
         add_mentions(name, self.definitions(), &self.unregistered, &mut found);
@@ -208,24 +208,24 @@ impl Analysis {
         found
     }
 
-    /// Where a name is defined, also if the definition has a mistake.
+    /// The place at which a name is defined, with or without a mistake.
     pub fn defined_at(&self, name: &str) -> Option<Span> {
         let registered = self.registry.get(name).map(|one| one.name_span);
         registered.or_else(|| self.refused().find(|one| &*one.name == name).map(|one| one.span))
     }
 
-    /// The definitions of the text itself that the registry does not have.
-    pub fn refused_here(&self) -> impl Iterator<Item = &Unregistered> {
+    /// The definitions of the text itself that the registry left out.
+    pub fn refused_here(&self) -> impl Iterator<Item = &UnregisteredName> {
         self.unregistered.iter().filter(|one| one.definition.is_some())
     }
 
-    /// The definitions that the registry does not have, of all files.
-    pub fn refused(&self) -> impl Iterator<Item = &Unregistered> {
+    /// The definitions of all files that the registry left out.
+    pub fn refused(&self) -> impl Iterator<Item = &UnregisteredName> {
         let others = self.others.iter().flat_map(|other| &other.parsed.unregistered);
         self.refused_here().chain(others.filter(|one| one.definition.is_some()))
     }
 
-    /// The place of a span, of whichever text it is.
+    /// The location of a span, in any of the texts.
     pub fn location(&self, span: Span) -> Option<lsp_types::Location> {
         if span.source == self.own {
             return Some(lsp_types::Location { uri: self.uri.clone(), range: self.range(span) });
@@ -233,7 +233,7 @@ impl Analysis {
         self.others.iter().find(|other| other.parsed.id == span.source)?.location(span)
     }
 
-    /// Names of labels by which definitions of the project take hosts together.
+    /// Names of labels in a `by` of the project's definitions.
     pub fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = Vec::new();
         let others = self.others.iter().flat_map(|other| other.parsed.registry.definitions());
@@ -250,17 +250,17 @@ impl Analysis {
         labels
     }
 
-    /// The range of a span of the text itself.
+    /// The range of a span in the text itself.
     pub fn range(&self, span: Span) -> lsp_types::Range {
         self.lines.range(self.text(), span.start as usize..span.end as usize)
     }
 }
 
-/// The places of a name in one file, in their order.
+/// The places of a name in one file, in order.
 pub fn add_mentions<'d>(
     name: &str,
     definitions: impl Iterator<Item = &'d Arc<Registered>>,
-    unregistered: &[Unregistered],
+    unregistered: &[UnregisteredName],
     found: &mut Vec<Mention>,
 ) {
     let first = found.len();
@@ -272,7 +272,7 @@ pub fn add_mentions<'d>(
         found.extend(same.map(|one| Mention { span: one.span, is_definition: false }));
     }
     let unregistered = unregistered.iter().filter(|one| &*one.name == name);
-    found.extend(unregistered.map(|Unregistered { span, definition, .. }| Mention {
+    found.extend(unregistered.map(|UnregisteredName { span, definition, .. }| Mention {
         span: *span,
         is_definition: definition.is_some(),
     }));
@@ -281,10 +281,10 @@ pub fn add_mentions<'d>(
 
 #[cfg(feature = "fleet")]
 impl OverFleet {
-    /// Reads definitions over the fleet; what is wrong with them is reported.
+    /// Reads definitions over the fleet, and reports their mistakes.
     fn read(registry: &Registry, hosts: Registry, diagnostics: &mut Diagnostics) -> OverFleet {
         use crate::fleet::aggregates::{FleetDefinitions, HostMetrics};
-        // Without definitions of hosts nobody knows what these have.
+        // Without definitions of hosts, their metrics are unknown.
         let is_open = hosts.definitions().is_empty();
         let metrics = HostMetrics::of_groups([&hosts]);
         let metrics = if is_open { metrics.and_others() } else { metrics };
@@ -303,8 +303,7 @@ fn hosts(others: &[Other], language: crate::dialect::Language) -> Registry {
     registry
 }
 
-/// A definition from the first byte of its name to the last one of its
-/// expression.
+/// The span of a definition, from its name to the end of its expression.
 pub fn whole(definition: &Registered) -> Span {
     let nodes = definition.expr.nodes().map(|(_, node)| node.span);
     nodes.fold(definition.name_span, Span::to)

@@ -1,5 +1,5 @@
-//! What may be typed next: metrics of the source and of the definitions,
-//! functions, keywords, units, instances.
+//! Completion: metrics of the source and of the definitions, functions, keywords, units, and
+//! instances.
 
 use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Documentation, Range,
@@ -14,10 +14,10 @@ use crate::functions::signature;
 use crate::project::is_warning;
 use crate::syntax::keywords::{SEMANTICS, TYPES};
 
-/// Most that is offered at once; typing on narrows it down.
+/// Items that are offered at once, at most. Further typing leaves fewer.
 const MAX_OFFERED: usize = 300;
 
-/// Units that are offered in quotes.
+/// Units that are offered, in quotes.
 const UNITS: [&str; 22] = [
     "byte",
     "Kbyte",
@@ -43,24 +43,23 @@ const UNITS: [&str; 22] = [
     "byte / count",
 ];
 
-/// Intervals that are offered in quotes.
+/// Intervals that are offered, in quotes.
 const INTERVALS: [&str; 8] =
     ["10 sec", "30 sec", "1 min", "5 min", "10 min", "30 min", "1 hour", "1 day"];
 
 /// Keywords of `mkconst()` and `novalue()`.
 const KEYWORDS: [&str; 5] = ["type=", "semantics=", "units=", "indom=", "meta="];
 
-/// What completion knows.
+/// Names for completion.
 pub struct Vocabulary<'v> {
-    /// Names of the source's metrics, in the order of their bytes; `None` while they are
-    /// awaited.
+    /// Names of the source's metrics, ascending by bytes; `None` until the source answers.
     pub metrics: Option<&'v [String]>,
-    /// The text as it was read last.
+    /// The last analysis of the text.
     pub read: Option<&'v Analysis>,
 }
 
-/// What may stand at a cursor, but for instances, which the source knows. It replaces
-/// what is typed, whose range is `range`.
+/// Completions at a cursor, except instances, which only the source knows. They replace the
+/// typed text in `range`.
 pub fn completions(
     cursor: &Cursor<'_>,
     range: Range,
@@ -106,7 +105,7 @@ pub fn completions(
     offers.list()
 }
 
-/// Instances as they are offered behind `[`. They replace what is typed of one.
+/// Completions for instances behind `[`. They replace the typed part of a name.
 pub fn instances(names: &[String], typed: &str, range: Range) -> CompletionList {
     let mut offers = Offers::new(typed, range);
     for name in names {
@@ -117,20 +116,20 @@ pub fn instances(names: &[String], typed: &str, range: Range) -> CompletionList 
     offers.list()
 }
 
-/// A list that is not all there is.
+/// An empty list that is marked as incomplete.
 pub fn nothing_yet() -> CompletionList {
     CompletionList { is_incomplete: true, items: Vec::new() }
 }
 
-/// What is offered for what was typed.
+/// Items for a typed text.
 struct Offers<'t> {
     typed: &'t str,
-    /// Where it is typed.
+    /// The range of the typed text.
     range: Range,
     found: Vec<(Match, CompletionItem)>,
-    /// How many were found of each rank.
+    /// Number of items of each rank.
     counts: [usize; RANKS],
-    /// There is, or may be, more to offer.
+    /// True if there are, or may be, further items.
     is_incomplete: bool,
 }
 
@@ -139,12 +138,12 @@ impl<'t> Offers<'t> {
         Offers { typed, range, found: Vec::new(), counts: [0; RANKS], is_incomplete: false }
     }
 
-    /// Adds those of some words that may be meant.
+    /// Adds those of some words that match.
     fn add_all<'w>(&mut self, words: impl IntoIterator<Item = &'w str>, kind: CompletionItemKind) {
         words.into_iter().for_each(|word| self.add_written(word, word, kind));
     }
 
-    /// Adds a word that is written in another way than it is shown, if it may be meant.
+    /// Adds a word whose written form differs from the shown one, if it matches.
     fn add_written(&mut self, shown: &str, written: &str, kind: CompletionItemKind) {
         if let Some(how) = self.wanted(written) {
             let item = self.item(how, shown, written, kind);
@@ -152,7 +151,7 @@ impl<'t> Offers<'t> {
         }
     }
 
-    /// Adds a word with what is known of it, if it may be meant.
+    /// Adds a word with an explanation, if it matches.
     fn add_explained(
         &mut self,
         word: &str,
@@ -170,7 +169,7 @@ impl<'t> Offers<'t> {
         }
     }
 
-    /// How a word is meant, unless it is not, or enough is found that is meant as well.
+    /// The match of a word; `None` if it does not match, or enough items match as well.
     fn wanted(&mut self, word: &str) -> Option<Match> {
         let how = matched(word, self.typed)?;
         let rank = usize::from(how.rank);
@@ -189,7 +188,7 @@ impl<'t> Offers<'t> {
         written: &str,
         kind: CompletionItemKind,
     ) -> CompletionItem {
-        // Editors compare it with what is typed, many of them from its beginning.
+        // Editors compare it with the typed text, many of them from its beginning.
         let rest = &written[how.at + self.typed.len()..];
         let filter = (how.rank > 0 || shown != written).then(|| format!("{}{rest}", self.typed));
         let edit = TextEdit { range: self.range, new_text: written.to_owned() };
@@ -202,7 +201,7 @@ impl<'t> Offers<'t> {
         }
     }
 
-    /// Adds the codes of warnings, each with what it is about.
+    /// Adds the codes of warnings, each with its headline.
     fn add_codes(&mut self) {
         for code in Code::ALL.iter().filter(|code| is_warning(**code)) {
             let title = page(*code).lines().next().and_then(|line| line.split_once(": "));
@@ -228,7 +227,7 @@ impl<'t> Offers<'t> {
         let registered = read.map_or(&[][..], |read| read.registry.beginning_with(""));
         let refused = read.iter().flat_map(|read| read.refused());
         let refused = refused.map(|one| &*one.name);
-        // Another definition of a name that is taken adds nothing.
+        // A definition for a name that is taken adds no item.
         let refused =
             refused.filter(|name| read.is_some_and(|read| read.registry.get(name).is_none()));
         let mut derived: Vec<&str> =
@@ -242,10 +241,10 @@ impl<'t> Offers<'t> {
         self.add_all(names, CompletionItemKind::FIELD);
     }
 
-    /// The best of it, in its order.
+    /// The best items, in order.
     fn list(mut self) -> CompletionList {
         self.found.sort_by_key(|(how, _)| how.rank);
-        // An editor would not find all parts of a name in what it compares.
+        // An editor compares in its own way, and would not find all parts of a name.
         let has_parts = self.found.last().is_some_and(|(how, _)| how.rank > 0);
         let is_incomplete = self.is_incomplete || has_parts || self.found.len() > MAX_OFFERED;
         self.found.truncate(MAX_OFFERED);

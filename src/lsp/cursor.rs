@@ -1,19 +1,18 @@
-//! What is being typed: the part of a definition before the cursor, however
-//! unfinished it is. It looks at characters only, since half of an expression
-//! has no tree.
+//! The unfinished definition before the cursor. This module looks at characters only, since
+//! half of an expression has no tree.
 
 use std::str::CharIndices;
 
 use crate::syntax::{is_space, name_mistake};
 
-/// Where in a definition the cursor is.
+/// Kind of the place of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within<'t> {
     /// Where a metric, a function or a keyword may stand; the word so far.
     Word(&'t str),
-    /// In `[`; the text of what instances are selected from, and the name so far.
+    /// In `[`: the text before it, which has the instances, and the typed part of a name.
     Instance {
-        /// What stands before the bracket.
+        /// The text before the bracket.
         operand: &'t str,
         /// The name so far.
         typed: &'t str,
@@ -43,7 +42,7 @@ pub enum Within<'t> {
 }
 
 impl<'t> Within<'t> {
-    /// What was typed so far of what is completed: the end of the text before the cursor.
+    /// The typed text that completion replaces: the end of the text before the cursor.
     pub fn typed(&self) -> &'t str {
         match self {
             Within::Word(typed) | Within::Label(typed) => typed,
@@ -55,7 +54,7 @@ impl<'t> Within<'t> {
     }
 }
 
-/// A call that the cursor is in.
+/// A call around the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call<'t> {
     /// The function's name.
@@ -77,7 +76,7 @@ fn is_of_word(one: char) -> bool {
     one.is_ascii_alphanumeric() || matches!(one, '_' | '.')
 }
 
-/// What is before an offset of a text, which is on a character boundary.
+/// Finds the place before an offset, which must be on a character boundary.
 pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let before = &text[..offset];
     let start = start_of_definition(before);
@@ -93,12 +92,12 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let Some((name, expression)) = line.split_once('=') else {
         let attribute = line.split_once('(').map(|(_, typed)| typed.trim_start());
         let attribute = attribute.filter(|typed| typed.chars().all(is_of_word));
-        // An expression that goes on in a line of its own is none of a metric's texts.
+        // An indented line continues an expression, so it is no help text.
         let attribute = attribute.filter(|_| !line.starts_with(is_space));
         let within = attribute.map_or(Within::Elsewhere, Within::Attribute);
         return Cursor { within, call: None };
     };
-    // What a help text says is no expression.
+    // A help text is no expression.
     if name.contains('(') || line.trim_start().starts_with('#') {
         return elsewhere;
     }
@@ -129,7 +128,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
                     return Cursor { within, call };
                 }
             }
-            // A pattern stands first in a call of these.
+            // These functions have a pattern as their first argument.
             '/' if open
                 .last()
                 .is_some_and(|call| call.argument == 0 && takes_pattern(call.name))
@@ -152,7 +151,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
         return Cursor { within, call: open.last().copied() };
     }
     let call = open.iter().rev().find(|call| !call.name.is_empty()).copied();
-    // A number is no beginning of a name.
+    // A number does not begin a name.
     let within = match word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         true => Within::Elsewhere,
         false => Within::Word(word),
@@ -160,7 +159,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     Cursor { within, call }
 }
 
-/// Goes past the next `end` that has no backslash before it; false if there is none.
+/// Advances past the next `end` without a backslash before it. Returns false if there is none.
 fn skip_past(end: char, characters: &mut CharIndices<'_>) -> bool {
     let mut is_escaped = false;
     characters.any(|(_, next)| {
@@ -173,11 +172,11 @@ fn skip_past(end: char, characters: &mut CharIndices<'_>) -> bool {
 /// The keyword of a text that ends in a keyword and `=`.
 fn keyword_before(text: &str) -> Option<&str> {
     let before = text.trim_end().strip_suffix('=')?.trim_end();
-    // `meta=` takes a metric, as everywhere.
+    // `meta=` is absent here: its value is a metric, as in other places.
     Some(word_before(before)).filter(|word| ["type", "semantics", "units", "indom"].contains(word))
 }
 
-/// The code that is being typed in a comment such as `# pmderive: allow PMD0301`.
+/// The typed part of a code in a comment such as `# pmderive: allow PMD0301`.
 fn code_in(line: &str) -> Option<&str> {
     let words = line.trim_start_matches('#').trim_start().strip_prefix("pmderive:")?;
     let codes = words.trim_start().strip_prefix("allow")?;
@@ -186,8 +185,7 @@ fn code_in(line: &str) -> Option<&str> {
     is_apart.then_some(last)
 }
 
-/// True if a line begins at an offset within a help text in quotes, which may go on over
-/// lines.
+/// True if a line that starts at an offset continues a help text in quotes.
 fn is_in_help_text(text: &str, offset: usize) -> bool {
     let mut start = 0;
     while start < offset {
@@ -205,7 +203,7 @@ fn is_in_help_text(text: &str, offset: usize) -> bool {
                     }
                     next = end + text[end..].find('\n').map_or(text.len() - end, |at| at + 1);
                 }
-                // Somebody types it: it goes on to the next definition.
+                // The user is typing it: it goes on to the next definition.
                 false => {
                     let mut at = next;
                     let lines = text.get(next..).unwrap_or_default().split_inclusive('\n');
@@ -230,7 +228,7 @@ fn is_definition(line: &str) -> bool {
     line.starts_with('#') || name.len() < line.trim_end().len() && name_mistake(name).is_none()
 }
 
-/// Where in a line such as `name(helptext) = "text` the opening quote is.
+/// The position of the opening quote in a line such as `name(helptext) = "text`.
 fn quote_of_help_text(line: &str) -> Option<usize> {
     let (name, value) = line.split_once('=')?;
     let is_attribute = name.contains('(') && !line.starts_with('#');
@@ -242,8 +240,8 @@ fn takes_pattern(function: &str) -> bool {
     matches!(function, "matchinst" | "matchvalue")
 }
 
-/// Where the definition that a text ends in begins: after the last line end
-/// without a backslash before it.
+/// The start of the definition at the end of a text: after the last line end without a
+/// backslash.
 fn start_of_definition(before: &str) -> usize {
     let mut end = before.len();
     while let Some(at) = before[..end].rfind('\n') {
@@ -255,7 +253,7 @@ fn start_of_definition(before: &str) -> usize {
     0
 }
 
-/// The word at the end of a text, blanks behind it left out.
+/// The word at the end of a text, before any blanks.
 fn word_before(text: &str) -> &str {
     let text = match text.ends_with(is_of_word) {
         true => text,
@@ -291,7 +289,7 @@ fn operand(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// What is found in a definition with `|` in place of the cursor.
+    /// The place found in a definition, with `|` as the cursor.
     fn at(text: &str) -> String {
         let offset = text.find('|').expect("a cursor");
         let text = text.replace('|', "");

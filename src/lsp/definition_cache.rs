@@ -1,10 +1,10 @@
-//! What was found out about each definition of a text with a source, kept for the
-//! text's next state, so that an edit costs what it changes. Nothing is asked here.
+//! Cache of the findings that a source gives about each definition of a text. The text's next
+//! state uses it, so that an edit costs only what it changes.
 //!
-//! A definition is checked again if its own text is another one, if it needs one that is
-//! checked again, and if it mentions a name that nobody knows: what is suggested instead
-//! depends on all other names. So is one that needs itself. Everything is checked again
-//! if anything else changed that checking depends on.
+//! A definition is checked again in four cases: its own text has changed; it needs a definition
+//! that is checked again; it mentions an unknown name, as suggestions depend on all names; or
+//! it needs itself. All definitions are checked again if anything else changed that checking
+//! depends on.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::engine::{Examination, Registered};
 use crate::syntax::ControlOption;
 use crate::text::{SourceId, Span};
 
-/// How long it is kept: instances of a live source come and go.
+/// Lifetime of findings: instances of a live source come and go.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// The source that a text was checked with, as it was then.
+/// The state of the source with which a text was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edition {
-    /// When it was opened, which tells sources apart.
+    /// Time of opening, which tells sources apart.
     pub opened: Instant,
     /// See [`metadata_epoch`].
     ///
@@ -33,46 +33,46 @@ pub struct Edition {
     pub epoch: u64,
 }
 
-/// What was found out about the definitions of a text.
-pub struct Kept {
-    /// The text's state.
+/// Findings about all definitions of a text.
+pub struct DefinitionCache {
+    /// The analysed state of the text.
     pub analysis: Arc<Analysis>,
     edition: Edition,
-    /// When the first of it was found.
+    /// Time of the oldest finding.
     since: Instant,
     places: Places,
-    /// Parallel to the places.
-    found: Vec<Found>,
+    /// Findings, parallel to the places.
+    found: Vec<Findings>,
 }
 
-/// What was found out about a definition.
+/// Findings about one definition.
 #[derive(Default)]
-struct Found {
+struct Findings {
     diagnostics: Vec<Diagnostic>,
-    /// False as long as it was only found in passing, with a definition that needs it.
+    /// False while the findings come only from the check of another definition that needs it.
     is_checked: bool,
-    /// It mentions a name that nobody knows.
+    /// True if it mentions an unknown name.
     has_unknown: bool,
-    /// Lints have seen all of it.
+    /// True if lints have examined all of it.
     is_linted: bool,
 }
 
-impl Found {
-    /// True if its findings can depend on other definitions than its operands. Cycles do, as
-    /// they are reported where the search entered them.
+impl Findings {
+    /// True if the findings can depend on more than the operands. Those of cycles do, as a
+    /// cycle is reported where the search entered it.
     fn is_open(&self) -> bool {
         let mut codes = self.diagnostics.iter().map(|one| one.code);
         self.has_unknown || codes.any(|code| code == Code::DefinitionCycle)
     }
 }
 
-/// Where definitions are in a text: from the first byte of each to that of the next one,
-/// so that a comment belongs to the definition before it.
+/// Places of definitions in a text. Each reaches from its first byte to that of the next, so a
+/// comment belongs to the definition before it.
 struct Places {
     own: SourceId,
-    /// First bytes, in their order.
+    /// First bytes, ascending.
     starts: Vec<u32>,
-    /// Parallel to `starts`.
+    /// Names, parallel to `starts`.
     names: Vec<Arc<str>>,
     /// The length of the text.
     end: u32,
@@ -88,7 +88,7 @@ impl Places {
         Places { own: analysis.own, starts, names, end: analysis.text().len() as u32 }
     }
 
-    /// For each of them its place in an earlier state of the text.
+    /// The place of each definition in an earlier state of the text.
     fn in_earlier(&self, earlier: &Places) -> Vec<Option<usize>> {
         let known = OnceCell::new();
         let find = |name: &str| {
@@ -99,7 +99,7 @@ impl Places {
         };
         let mut next = 0;
         let place = |name: &Arc<str>| {
-            // Most of them come in the order that they had.
+            // Most definitions keep their order.
             let place = match earlier.names.get(next) {
                 Some(same) if same == name => Some(next),
                 _ => find(name),
@@ -110,7 +110,7 @@ impl Places {
         self.names.iter().map(place).collect()
     }
 
-    /// Which of them has a byte.
+    /// Position of the definition at a span.
     fn at(&self, span: Span) -> Option<usize> {
         let before = self.starts.partition_point(|start| *start <= span.start);
         before.checked_sub(1).filter(|_| span.source == self.own)
@@ -122,21 +122,22 @@ impl Places {
     }
 }
 
-impl Kept {
-    /// Nothing is known of a text.
-    fn nothing(analysis: &Arc<Analysis>, edition: Edition) -> Kept {
+impl DefinitionCache {
+    /// An empty cache for a text.
+    fn nothing(analysis: &Arc<Analysis>, edition: Edition) -> DefinitionCache {
         let (since, places) = (Instant::now(), Places::of(analysis));
-        let found = places.names.iter().map(|_| Found::default()).collect();
-        Kept { analysis: Arc::clone(analysis), edition, since, places, found }
+        let found = places.names.iter().map(|_| Findings::default()).collect();
+        DefinitionCache { analysis: Arc::clone(analysis), edition, since, places, found }
     }
 
-    /// Takes from `before` what is still true in another state of the text.
+    /// The cache for another state of the text, with the findings of `before` that are still
+    /// valid.
     pub fn following(
-        before: Option<&mut Kept>,
+        before: Option<&mut DefinitionCache>,
         analysis: &Arc<Analysis>,
         edition: Edition,
-    ) -> Kept {
-        let mut now = Kept::nothing(analysis, edition);
+    ) -> DefinitionCache {
+        let mut now = DefinitionCache::nothing(analysis, edition);
         let Some(before) = before.filter(|before| before.is_like(&now)) else { return now };
         now.since = before.since;
         let mut earlier = now.places.in_earlier(&before.places);
@@ -173,8 +174,8 @@ impl Kept {
         now
     }
 
-    /// True if all is the same that checking depends on, but for the text itself.
-    fn is_like(&self, other: &Kept) -> bool {
+    /// True if everything is equal that checking depends on, except the text itself.
+    fn is_like(&self, other: &DefinitionCache) -> bool {
         let (one, two) = (&self.analysis, &other.analysis);
         let novalue = |analysis: &Analysis| analysis.registry.control(ControlOption::NoValue);
         let others = || one.others.iter().zip(&two.others);
@@ -188,7 +189,7 @@ impl Kept {
             && others().all(|(one, two)| Arc::ptr_eq(&one.parsed, &two.parsed))
     }
 
-    /// The definitions that are yet to be checked.
+    /// The definitions that must be checked.
     pub fn missing(&self) -> Vec<Arc<Registered>> {
         let is_checked = |one: &Registered| {
             self.places.at(one.name_span).is_some_and(|at| self.found[at].is_checked)
@@ -196,8 +197,8 @@ impl Kept {
         self.analysis.definitions().filter(|one| !is_checked(one)).cloned().collect()
     }
 
-    /// Takes note of what was found out about some definitions, and in passing about
-    /// those that they need, unless these were checked before.
+    /// Stores findings about some definitions. Those about the definitions that they need are
+    /// stored as well, unless these were checked before.
     pub fn note(
         &mut self,
         checked: &[Arc<Registered>],
@@ -230,14 +231,14 @@ impl Kept {
         }
     }
 
-    /// The first bytes of the definitions of which lints have seen all.
+    /// The first bytes of the definitions that lints have examined.
     pub fn linted(&self) -> Vec<Span> {
         let places = self.places.starts.iter().zip(&self.found);
         let linted = places.filter(|(_, found)| found.is_linted);
         linted.map(|(start, _)| Span::new(self.places.own, *start, *start)).collect()
     }
 
-    /// All that was found, in the order of the text.
+    /// All findings, in the order of the text.
     pub fn diagnostics(&self) -> Diagnostics {
         let mut all = Diagnostics::default();
         all.extend(self.found.iter().flat_map(|found| found.diagnostics.iter().cloned()));
@@ -245,13 +246,13 @@ impl Kept {
     }
 }
 
-/// The names of definitions that need one of some names, directly or through others.
+/// The names of definitions that need one of these names, directly or through others.
 fn needing<'a>(analysis: &'a Analysis, names: &FxHashSet<&'a str>) -> FxHashSet<&'a str> {
-    // Definitions of other files may be between two of the text.
+    // Definitions of other files may stand between two of the text.
     let definitions = analysis.registry.definitions();
     let mut again = FxHashSet::default();
     let needs = |one: &Registered| references(&one.expr).any(|one| names.contains(one.name));
-    // Most edits are of what nothing else needs.
+    // Most edits change a definition that no other needs.
     let mut waiting: Vec<&str> =
         definitions.iter().filter(|one| needs(one)).map(|one| &*one.name).collect();
     if waiting.is_empty() {
@@ -271,15 +272,15 @@ fn needing<'a>(analysis: &'a Analysis, names: &FxHashSet<&'a str>) -> FxHashSet<
     again
 }
 
-/// How far definitions that did not change are from where they were.
+/// Distances by which unchanged definitions have moved.
 struct Moves<'p> {
     before: &'p Places,
-    /// Parallel to the earlier places; `None` for those that changed.
+    /// Distances, parallel to the earlier places; `None` for definitions that changed.
     by: Vec<Option<i64>>,
 }
 
 impl<'p> Moves<'p> {
-    /// `earlier` is parallel to the places of `now`: the places among those `before`.
+    /// `earlier` is parallel to the places of `now`, with positions in `before`.
     fn new(before: &'p Places, now: &Places, earlier: &[Option<usize>]) -> Moves<'p> {
         let mut by = vec![None; before.starts.len()];
         for (start, was) in now.starts.iter().zip(earlier) {
@@ -290,8 +291,8 @@ impl<'p> Moves<'p> {
         Moves { before, by }
     }
 
-    /// Moves all places that a mistake names with their definitions; false if one of
-    /// these is gone.
+    /// Moves all places of a diagnostic with their definitions. Returns false if a definition
+    /// is gone.
     fn follow(&self, diagnostic: &mut Diagnostic) -> bool {
         let mut are_there = true;
         diagnostic.each_span(&mut |span| {

@@ -1,4 +1,4 @@
-//! What the threads of the server tell its loop.
+//! Events from the threads of the server to its main loop.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,48 +9,48 @@ use lsp_types::{Hover, Uri};
 use super::analysis::Analysis;
 use crate::diag::Diagnostics;
 
-/// What the loop is told.
-pub enum News {
-    /// The names of a source's metrics, in the order of their bytes; of the
-    /// source that options choose, or of the metadata in a file.
+/// An event for the main loop.
+pub enum Event {
+    /// The names of a source's metrics, ascending by bytes. The source is a file of metadata,
+    /// or without one the source that options choose.
     Names(Option<PathBuf>, Arc<[String]>),
-    /// What is wrong with a file of settings.
+    /// Mistakes of a file of settings.
     Settings(Uri, Vec<lsp_types::Diagnostic>),
-    /// A text was read.
+    /// A text was analysed.
     Read(Arc<Analysis>),
-    /// What is wrong with a text.
+    /// A text was checked with the source.
     Checked {
         /// The text.
         uri: Uri,
-        /// Its state.
+        /// Version of the text.
         version: i32,
-        /// What is wrong, in the order of the text.
+        /// All mistakes, in the order of the text.
         diagnostics: Diagnostics,
     },
-    /// What is wrong with a text, as far as the text alone tells.
+    /// A text was checked without the source.
     Textual {
         /// The text.
         uri: Uri,
-        /// Its state.
+        /// Version of the text.
         version: i32,
-        /// What is wrong, in the order of the text.
+        /// The mistakes that the text alone shows, in the order of the text.
         diagnostics: Diagnostics,
     },
     /// The answer to a request.
     Answered(RequestId, Answer),
-    /// Something that people should know of a folder.
+    /// A message for users about a folder.
     Notice(String),
     /// The source cannot be used.
     Trouble(String),
 }
 
-/// What a request is answered by.
+/// The result of a request.
 pub enum Answer {
-    /// As it goes to the client, in JSON.
+    /// An encoded result, in JSON.
     Written(Arc<str>),
-    /// A refusal, in words for people.
+    /// A refusal, with its reason in words.
     Refused(String),
-    /// What stands at a place.
+    /// The hover text at a place.
     Hover(Option<Hover>),
     /// Names of instances.
     Instances(Vec<String>),

@@ -1,4 +1,4 @@
-//! Files as the protocol names them, and the texts that are open in the editor.
+//! Files in the form of the protocol, and the texts that are open in the editor.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -14,20 +14,20 @@ use crate::text::percent;
 /// The usual endings of definition files.
 pub const ENDINGS: [&str; 2] = ["conf", "derived"];
 
-/// A text that is open in the editor, as it is now.
+/// An open text in its present state.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// The editor's number of this state.
+    /// The editor's version number of this state.
     pub version: i32,
     /// The text.
     pub text: Arc<str>,
 }
 
-/// The texts that are open, by their [`key`].
+/// The open texts, by their [`key`].
 #[derive(Clone, Debug, Default)]
 pub struct OpenTexts(HashMap<String, Open>);
 
-/// One spelling of a URI: clients may leave characters as they are that others encode.
+/// One spelling of a URI: clients differ in the characters that they encode.
 pub fn key(uri: &Uri) -> String {
     let usual = path_of(uri).as_deref().and_then(uri_of);
     usual.as_ref().unwrap_or(uri).as_str().to_owned()
@@ -39,17 +39,17 @@ impl OpenTexts {
         self.0.insert(key(uri), Open { version, text: text.into() });
     }
 
-    /// A text that is open.
+    /// An open text.
     pub fn get(&self, uri: &Uri) -> Option<&Open> {
         self.0.get(&key(uri))
     }
 
-    /// The text of a file that is open.
+    /// The text of an open file.
     pub fn of_path(&self, path: &Path) -> Option<&Open> {
         self.0.get(uri_of(path)?.as_str())
     }
 
-    /// The files that are open.
+    /// The open files.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.0.keys().filter_map(|uri| path_of(&uri.parse().ok()?))
     }
@@ -59,13 +59,13 @@ impl OpenTexts {
         self.0.remove(&key(uri));
     }
 
-    /// The text of a file: as it is in the editor, or else on disk. `None` if it
-    /// cannot be read or is not UTF-8.
+    /// The text of a file, from the editor or else from disk. `None` if it cannot be read or is
+    /// not UTF-8.
     pub fn read(&self, path: &Path) -> Option<Arc<str>> {
         match self.of_path(path).map(|open| Arc::clone(&open.text)) {
             Some(text) => Some(text),
             None => {
-                // Places in a text that is not UTF-8 could not be told.
+                // In a text that is not UTF-8, places would be wrong.
                 let text = String::from_utf8(read_definition_file(path).ok()?).ok()?;
                 Some(text.into())
             }
@@ -76,7 +76,7 @@ impl OpenTexts {
 /// The path of a `file:` URI.
 pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     let rest = uri.as_str().strip_prefix("file://")?;
-    // A host may stand before the path; only this one's files can be read.
+    // A host may stand before the path; only local files can be read.
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     let path = path.split(['?', '#']).next().filter(|path| path.starts_with('/'))?;
     let mut bytes = Vec::with_capacity(path.len());

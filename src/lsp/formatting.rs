@@ -1,5 +1,5 @@
-//! The edits that bring a text into its usual form: one for each run of lines that
-//! change, so that an editor leaves all other lines, and what it knows of them, alone.
+//! Edits that format a text. There is one for each run of changed lines, so the editor leaves
+//! all other lines, and its marks on them, alone.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -7,44 +7,45 @@ use std::time::{Duration, Instant};
 use lsp_types::TextEdit;
 
 use super::analysis::Analysis;
-use super::text_cache::Before;
+use super::text_cache::TextCache;
 use crate::format::{format_again, format_definitions};
 use crate::syntax::{LineForm, outline_again};
 use crate::text::patch::operations;
 
-/// How long small differences are looked for. After that some may be larger than need be.
+/// Time for finding small differences. Beyond it some may be larger than necessary.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The edits that bring a text into its usual form, in its order.
-pub fn edits(analysis: &Analysis, before: &mut Before) -> Vec<TextEdit> {
+/// The edits that format a text, in order.
+pub fn edits(analysis: &Analysis, before: &mut TextCache) -> Vec<TextEdit> {
     before.use_language(analysis.settings.language);
     let text = analysis.text();
     let new = format_again(text, &mut before.parsed, &mut before.formatted).text;
     line_edits(analysis, &new)
 }
 
-/// The edits that make another text of one.
+/// The edits that turn the text into another one.
 pub fn line_edits(analysis: &Analysis, new: &str) -> Vec<TextEdit> {
     let edits = differences(analysis.text(), new).into_iter();
     edits.map(|difference| difference.edit(analysis)).collect()
 }
 
-/// The edits that bring the lines of a range into their usual form.
+/// The edits that format the lines of a range.
 pub fn edits_within(
     analysis: &Analysis,
     range: lsp_types::Range,
-    before: &mut Before,
+    before: &mut TextCache,
 ) -> Vec<TextEdit> {
     before.use_language(analysis.settings.language);
     let text = analysis.text();
     let offset = |position| analysis.lines.offset(text, position);
     let (start, end) = (offset(range.start), offset(range.end));
     let start = start.min(end);
-    // A range that ends where a line begins does not have that line, but for an empty one.
+    // A range that ends at the start of a line excludes that line, unless the range is empty.
     let end = end.max(start + 1);
     let lines = outline_again(text, &mut before.parsed).into_iter();
     let lines = lines.map(|line| (line.range, line.form));
-    // A line goes on over lines of the editor. Empty ones at the ends are left alone.
+    // A logical line may have several lines of the editor. Empty ones at the ends are left
+    // alone.
     let mut lines = lines
         .filter(|(line, form)| line.start < end && start < line.end && *form != LineForm::Blank);
     let Some((first, _)) = lines.next() else { return Vec::new() };
@@ -58,12 +59,12 @@ pub fn edits_within(
     edits.collect()
 }
 
-/// Lines that give way to others.
+/// A run of lines with its replacement.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference<'n> {
-    /// Bytes of the old text.
+    /// Bytes in the old text.
     place: Range<usize>,
-    /// What comes into their place.
+    /// The replacement.
     new: &'n str,
 }
 
@@ -74,7 +75,7 @@ impl Difference<'_> {
     }
 }
 
-/// What makes the new text of the old one.
+/// The differences between two texts.
 fn differences<'n>(old: &str, new: &'n str) -> Vec<Difference<'n>> {
     let texts = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<&str>>());
     let starts = texts.each_ref().map(|lines| {
@@ -120,7 +121,7 @@ mod tests {
     fn a_range_has_its_lines_with_all_of_their_definitions() {
         let text = "a.a=1\na.b=a.a+\\\n   2\na.c=3\n";
         let language = Language { dialect: Dialect::Fixed, extensions: false };
-        let mut before = Before::new(language);
+        let mut before = TextCache::new(language);
         let analysis = read(text, language, Encoding::Utf8, &mut before);
         let position = |line, character| lsp_types::Position { line, character };
         for (start, end, lines) in [

@@ -1,7 +1,7 @@
-//! Messages over a pair of streams: each has a header that says how long it is.
+//! Messages over a pair of streams. A header gives the length of each.
 //!
-//! The streams have threads of their own. Whatever a header promises, memory
-//! grows only with the bytes that come.
+//! The streams have threads of their own. A wrong length in a header costs no memory: it grows
+//! only with the bytes that arrive.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use lsp_server::{ErrorCode, Message, Notification, RequestId};
 use lsp_types::notification::{Exit, Notification as _};
 use serde_json::{Value, json};
 
-/// Longest message, in bytes. The longest text that is kept fits, even if each
-/// of its characters is escaped.
+/// Longest message, in bytes. The longest accepted text fits, even if each of its characters is
+/// escaped.
 const MAX_MESSAGE: u64 = 400 << 20;
 /// Longest header of a message, in bytes.
 const MAX_HEADER: u64 = 4 << 10;
 
-/// The threads that read and write.
+/// The threads of the streams.
 pub struct Streams {
     reader: JoinHandle<io::Result<()>>,
     writer: JoinHandle<io::Result<()>>,
 }
 
-/// What goes to the client.
+/// A message to the client.
 pub enum Outgoing {
     /// A message.
     Message(Message),
-    /// The answer to a request, whose result is written in JSON already.
+    /// The answer to a request, with its result encoded in JSON.
     Answer(RequestId, Arc<str>),
-    /// News with this method, whose parameters are written in JSON already.
+    /// A notification with this method, and parameters encoded in JSON.
     Notification(&'static str, Arc<str>),
-    /// The answer to what is no message.
+    /// The answer to input that is no message.
     Refusal(Refusal),
 }
 
@@ -59,10 +59,10 @@ fn write_parts(parts: &[&str], output: &mut impl Write) -> io::Result<()> {
     output.flush()
 }
 
-/// The answer to what is no message although its header is right.
+/// The answer to input that is no message, although its header is correct.
 #[derive(Debug, PartialEq)]
 pub struct Refusal {
-    /// The request's identifier, or null where none can be read.
+    /// The request's identifier; null if it cannot be read.
     id: Value,
     /// A number of [`ErrorCode`].
     code: i32,
@@ -70,7 +70,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Why a text is no message.
+    /// The refusal of a text that is no message.
     fn of(text: &[u8], error: &serde_json::Error) -> Refusal {
         let (id, code, words) = match serde_json::from_slice::<Value>(text) {
             Err(error) => {
@@ -84,7 +84,7 @@ impl Refusal {
             Ok(message) => {
                 let has = |key: &str| message.get(key).is_some();
                 let is_answer = has("result") || has("error");
-                // The number of an answer is that of a request of ours.
+                // An answer repeats the identifier of a request of this server.
                 let id = message.get("id").filter(|_| !is_answer);
                 let id = id.filter(|id| id.is_number() || id.is_string());
                 let words = match has("method") || is_answer {
@@ -106,7 +106,7 @@ impl Refusal {
     }
 }
 
-/// A client: what it sends, and where messages for it go.
+/// A client: its incoming messages, and the way to it.
 pub struct Client {
     /// Messages of the client.
     pub receiver: Receiver<Message>,
@@ -119,13 +119,13 @@ impl Client {
         self.send_written(Outgoing::Message(message.into()));
     }
 
-    /// Sends what may be written already. A client that is gone is noticed elsewhere.
+    /// Sends a message, encoded or not. Another thread notices if the client is gone.
     pub fn send_written(&self, message: Outgoing) {
         let _ = self.sender.send(message);
     }
 }
 
-/// Reads messages from one stream and writes them to the other.
+/// Starts to read messages from one stream and to write them to the other.
 ///
 /// # Errors
 /// A thread cannot be started.
@@ -133,7 +133,7 @@ pub fn connect(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<(Client, Streams)> {
-    // They hold nothing, so messages leave in the order in which they are sent.
+    // The channels hold nothing, so messages leave in the order of sending.
     let (sender, outgoing) = bounded::<Outgoing>(0);
     let (incoming, receiver) = bounded::<Message>(0);
     let refuse = sender.clone();
@@ -148,7 +148,7 @@ pub fn connect(
                 Ok(message) => message,
                 Err(refusal) => match refuse.send(Outgoing::Refusal(refusal)) {
                     Ok(()) => continue,
-                    // Nobody can be told any more.
+                    // The writing thread has ended, so no answer is possible.
                     Err(_) => break,
                 },
             };
@@ -170,11 +170,11 @@ fn is_exit(note: &Notification) -> bool {
 }
 
 impl Streams {
-    /// Waits until all is written, and until the client has ended or has sent
-    /// what is no message. The client has to be dropped before.
+    /// Waits until everything is written, and until the client has ended or its input cannot be
+    /// read. The client must be dropped before.
     ///
     /// # Errors
-    /// What the client sent is no message, or a stream failed.
+    /// The client's input is no message, or a stream failed.
     pub fn join(self) -> io::Result<()> {
         let fell = |_| io::Error::other("a thread fell");
         self.reader.join().map_err(fell)??;
@@ -186,10 +186,10 @@ fn invalid(words: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, words.into())
 }
 
-/// The next message, or the answer to what is none; nothing at the end.
+/// The next message, or the answer to input that is none; `None` at the end.
 ///
 /// # Errors
-/// Where the next message begins cannot be told.
+/// The start of the next message cannot be found.
 fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, Refusal>>> {
     let Some(length) = read_header(input)? else { return Ok(None) };
     if length > MAX_MESSAGE {
@@ -205,7 +205,7 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, R
     Ok(Some(message.map_err(|error| Refusal::of(&bytes, &error))))
 }
 
-/// The length that a header says, or none at the end of the input.
+/// The length in a header; `None` at the end of the input.
 fn read_header(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     let mut header = input.take(MAX_HEADER);
     let mut length = None;

@@ -1,4 +1,4 @@
-//! The promises of the server about any text and any edits, for fuzzers and tests.
+//! Promises of the server about any text and any edits, for fuzzers and tests.
 
 use lsp_types::{CodeActionKind, Position, Range, TextDocumentContentChangeEvent, Uri};
 
@@ -12,13 +12,14 @@ use super::hover::hover;
 use super::names::{definition, mentions, rename, symbols};
 use super::positions::{Encoding, LineIndex, apply};
 use super::settings::Settings;
-use super::text_cache::Before;
+use super::text_cache::TextCache;
 use super::tokens::semantic_tokens;
 use super::tree::{Others, Tree};
 use crate::dialect::{Dialect, Language};
 use crate::remembered::Remembered;
 
-/// Takes a text, its first bytes are an edit: where, how much, what.
+/// Reads a text and an edit from bytes. The first bytes are the edit: place, length, and
+/// replacement.
 ///
 /// # Panics
 /// A position leads elsewhere, a token stands outside of the text, or what the
@@ -60,14 +61,14 @@ pub fn fuzz_lsp(data: &[u8]) {
     }
 }
 
-/// Asks everything at an offset of a text.
+/// Makes all requests at an offset of a text.
 fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     let Ok(uri) = "untitled:fuzz".parse::<Uri>() else { return };
     let mut open = OpenTexts::default();
     open.set(&uri, 1, text);
     let settings = Settings::of(None, language, &open, encoding);
     let others = (&mut Tree::default(), &[][..]);
-    let before = &mut Before::new(language);
+    let before = &mut TextCache::new(language);
     let analysis = Analysis::new(&uri, &open, settings, others, encoding, before);
     let analysis = analysis.expect("it is open");
     let vocabulary = Vocabulary { metrics: Some(&[]), read: Some(&analysis) };
@@ -88,7 +89,7 @@ fn asked(text: &str, offset: usize, language: Language, encoding: Encoding) {
     edits(&analysis, before);
     let here = Range { start: whole.start, end: analysis.lines.position(text, offset) };
     edits_within(&analysis, here, before);
-    // An edit for each place, and what it makes can be read.
+    // There is an edit for each place, and the edited text can be read.
     if let Ok(edit) = rename(&analysis, offset, "renamed.metric", Some(&[]), &around) {
         let edits = edit.changes.into_iter().flatten().flat_map(|(_, edits)| edits);
         assert!(edits.into_iter().all(|edit| edit.range.end <= whole.end));

@@ -1,5 +1,5 @@
-//! What hovering shows: type, semantics, units and instances of the part of an
-//! expression under the pointer, the rules behind them, help and values.
+//! Hover texts: type, semantics, units and instances of the part under the pointer, the rules
+//! behind them, help and values.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 #[cfg(feature = "fleet")]
 use super::analysis::OverFleet;
 use super::analysis::{Analysis, whole};
-use super::source::{Asked, Opened};
+use super::source::{OpenSource, SourceHandle};
 use crate::bind::Desc;
 use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;
@@ -35,17 +35,21 @@ const MAX_VALUES: usize = 8;
 const MAX_HELP: usize = 1_000;
 /// Longest name of an instance and longest text that is shown, in characters.
 const MAX_NAME: usize = 100;
-/// Records of an archive that are read for differences, at its end.
+/// Records at the end of an archive that are read for differences.
 const FOR_DIFFERENCES: usize = 100;
-/// Records of an archive that are read for windows of time. Values in one may depend on all
-/// earlier records, so of a longer archive there is none.
+/// Records of an archive that are read for windows of time. Values in a window may depend on
+/// all earlier records, so a longer archive has none.
 const FOR_WINDOWS: usize = 1_000;
 /// Time between the two samples of a live source that a rate needs.
 const APART: Duration = Duration::from_millis(250);
 
-/// What stands at an offset of a text; without a source, what the text alone
-/// tells. A source that fails is closed.
-pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> Option<Hover> {
+/// The hover text at an offset of a text. Without a source it shows what the text alone tells.
+/// A source that fails is closed.
+pub fn hover(
+    analysis: &Analysis,
+    offset: usize,
+    handle: Option<&mut SourceHandle>,
+) -> Option<Hover> {
     let mut words = String::new();
     let place = match analysis.definition_at(offset) {
         Some(definition) => {
@@ -56,17 +60,17 @@ pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> O
             if let Some(function) = function_at(analysis, definition, offset) {
                 add_function(&mut words, function);
             }
-            if let Some(asked) = asked {
-                add_known(&mut words, analysis, definition, place, asked);
+            if let Some(handle) = handle {
+                add_known(&mut words, analysis, definition, place, handle);
             }
             place
         }
-        // A line with a mistake: words can be looked up all the same.
+        // The line has a mistake; its words still have meanings.
         None => {
             let (word, place) = word_at(analysis, offset)?;
             match signature::named(word) {
                 Some(function) => add_function(&mut words, function),
-                None => add_metric(&mut words, analysis, place, asked?)?,
+                None => add_metric(&mut words, analysis, place, handle?)?,
             }
             place
         }
@@ -77,7 +81,7 @@ pub fn hover(analysis: &Analysis, offset: usize, asked: Option<&mut Asked>) -> O
     Some(Hover { contents, range: Some(analysis.range(place)) })
 }
 
-/// The smallest part of a definition at an offset: the whole of it on its name.
+/// The smallest part of a definition at an offset; on the name it is the whole definition.
 fn part_at(definition: &Registered, offset: usize) -> Span {
     let is_at = |span: &Span| (span.start as usize..=span.end as usize).contains(&offset);
     if is_at(&definition.name_span) {
@@ -87,7 +91,7 @@ fn part_at(definition: &Registered, offset: usize) -> Span {
     nodes.filter(is_at).min_by_key(|span| span.end - span.start).unwrap_or(whole(definition))
 }
 
-/// The function whose name is at an offset of a definition.
+/// The function with its name at an offset of a definition.
 fn function_at(
     analysis: &Analysis,
     definition: &Registered,
@@ -120,12 +124,12 @@ fn add_function(words: &mut String, function: signature::Signature) {
     }
 }
 
-/// Adds what the source knows of a metric that no definition names.
+/// Adds the source's metadata of a metric without a definition.
 fn add_metric(
     words: &mut String,
     analysis: &Analysis,
     place: Span,
-    asked: &mut Asked,
+    handle: &mut SourceHandle,
 ) -> Option<()> {
     let mut ignored = Diagnostics::default();
     let metric = analysis.registry.parse_within(place, &analysis.sources, &mut ignored).ok()?;
@@ -134,7 +138,7 @@ fn add_metric(
     }
     // Words of comments are no metrics.
     let mut known = String::new();
-    add_known(&mut known, analysis, &metric, place, asked);
+    add_known(&mut known, analysis, &metric, place, handle);
     let is_known = !known.is_empty() && !known.starts_with(REFUSED);
     is_known.then(|| {
         let _ = writeln!(words, "```pmderive\n{}\n```", metric.name);
@@ -142,28 +146,28 @@ fn add_metric(
     })
 }
 
-/// What is said of a part that is refused.
+/// The text for a part that is refused.
 const REFUSED: &str = "This is refused.";
 
-/// Adds what the source knows of a part of a definition.
+/// Adds the source's answer about a part of a definition.
 fn add_known(
     words: &mut String,
     analysis: &Analysis,
     definition: &Registered,
     place: Span,
-    asked: &mut Asked,
+    handle: &mut SourceHandle,
 ) {
-    asked.define(analysis);
-    let engine = Arc::clone(asked.engine());
-    let Some(opened) = asked.source() else { return };
+    handle.define(analysis);
+    let engine = Arc::clone(handle.engine());
+    let Some(opened) = handle.source() else { return };
     let mut facts = String::new();
     let found = (|| {
         let source = opened.metadata();
         add_explanation(&mut facts, &engine, analysis, definition, place, source)?;
         add_help(&mut facts, analysis.sources.slice(place), source)?;
         match opened {
-            // Of a fleet there is no source.
-            Opened::Session(session) if !(analysis.is_over_fleet && definition.is_named) => {
+            // There is no source of a fleet.
+            OpenSource::Session(session) if !(analysis.is_over_fleet && definition.is_named) => {
                 let root = definition.expr.node(definition.expr.root()).span;
                 let part = if place == whole(definition) { root } else { place };
                 add_values(&mut facts, analysis, part, session)
@@ -173,11 +177,11 @@ fn add_known(
     })();
     words.push_str(&facts);
     if let Err(error) = found {
-        asked.fails(&error);
+        handle.fails(&error);
     }
 }
 
-/// Adds what checking found out about a part of a definition.
+/// Adds the results of checking a part of a definition.
 fn add_explanation(
     words: &mut String,
     engine: &Arc<Engine>,
@@ -216,7 +220,7 @@ fn add_explanation(
     Ok(())
 }
 
-/// Explains a definition, or an expression; nothing of one over the fleet that is refused.
+/// Explains a definition or an expression. `None` if it is over the fleet and refused.
 fn explained(
     engine: &Arc<Engine>,
     analysis: &Analysis,
@@ -277,8 +281,8 @@ fn add_help(
     Ok(())
 }
 
-/// Adds the values that a part of a definition has: of a live source now, of
-/// an archive at its end.
+/// Adds the values of a part of a definition: present ones of a live source, the last ones of
+/// an archive.
 fn add_values(
     words: &mut String,
     analysis: &Analysis,
@@ -338,8 +342,8 @@ fn add_values(
     Ok(())
 }
 
-/// Takes the samples before the one that is shown, which differences and windows need. Gives
-/// the time of that one in words; nothing if it would not have the value that `eval` has.
+/// Reads the earlier samples that differences and windows need. Returns the time of the shown
+/// sample in words. `None` if it would not have the value that `eval` has.
 fn samples_before(
     session: &mut Session<Context>,
     space: &mut Space,
@@ -382,10 +386,10 @@ fn samples_before(
     Ok(Some("now"))
 }
 
-/// Names of the instances that a metric has, or an expression.
-pub fn instances_of(analysis: &Analysis, metric: &str, asked: &mut Asked) -> Vec<String> {
-    let engine = Arc::clone(asked.engine());
-    let Some(opened) = asked.source() else { return Vec::new() };
+/// Names of the instances of a metric or an expression.
+pub fn instances_of(analysis: &Analysis, metric: &str, handle: &mut SourceHandle) -> Vec<String> {
+    let engine = Arc::clone(handle.engine());
+    let Some(opened) = handle.source() else { return Vec::new() };
     let mut sources = analysis.sources.clone();
     let id = sources.add("", metric);
     let mut ignored = Diagnostics::default();
@@ -407,7 +411,7 @@ pub fn instances_of(analysis: &Analysis, metric: &str, asked: &mut Asked) -> Vec
             names.map(str::to_owned).collect()
         }
         Err(error) => {
-            asked.fails(&error);
+            handle.fails(&error);
             Vec::new()
         }
     }

@@ -1,5 +1,5 @@
-//! The loop of the server: messages of the client in, answers and diagnostics
-//! out. It never waits for anything but the next message.
+//! The main loop of the server: messages of the client in, answers and diagnostics out. It
+//! waits only for the next message or event.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use super::actions::shown;
 use super::analysis::Analysis;
 use super::completion::{Vocabulary, completions, instances, nothing_yet};
 use super::cursor::{Within, cursor};
-use super::events::{Answer, News};
+use super::events::{Answer, Event};
 use super::files::ENDINGS;
 use super::framing::{Client, Outgoing};
 use super::options::{End, Options};
@@ -43,63 +43,63 @@ use super::text_thread::{self, Reader, SourceNames, Task, Wish, is_settings};
 use crate::diag::Diagnostics;
 use crate::functions::signature;
 
-/// How long a request may wait for the source before it is answered without.
+/// Time for the source to answer a request. Then the loop answers without it.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Longest text that is kept, in bytes. Spans have 32 bits, and an editor
-/// sends all of it.
+/// Longest text that is accepted, in bytes. Spans have 32 bits, and an editor sends the whole
+/// text.
 const MAX_TEXT: usize = 64 << 20;
 
-/// The server while it serves.
-pub struct Running<'c> {
+/// The running server.
+pub struct MainLoop<'c> {
     client: &'c Client,
     encoding: Encoding,
     tasks: Sender<Task>,
-    news: Receiver<News>,
-    /// What threads tell that do a single task. The other channel ends
-    /// when a thread falls that all depends on.
-    single: (Sender<News>, Receiver<News>),
+    events: Receiver<Event>,
+    /// Events of threads with a single task. The other channel closes when a thread ends on
+    /// which all depends.
+    single: (Sender<Event>, Receiver<Event>),
     texts: HashMap<String, Text>,
     /// Names of the metrics of sources.
     metrics: SourceNames,
-    /// How long mistakes that the text alone tells wait for the source.
+    /// How long diagnostics of the text wait for those of the source.
     grace: Duration,
-    /// Requests that a thread has, by identifier.
-    waiting: HashMap<RequestId, Waiting>,
-    /// Trouble with the source was shown, and not only logged.
+    /// Requests in progress in a thread, by identifier.
+    waiting: HashMap<RequestId, PendingRequest>,
+    /// True once trouble with the source was shown; later it is only logged.
     is_trouble_shown: bool,
-    /// The client is asked to watch files once it says that it is ready.
+    /// True if the client must be asked to watch files, once it is ready.
     watches_files: bool,
-    /// Diagnostics of a text that are shown at most.
+    /// Diagnostics of one text that are shown, at most.
     max_shown: usize,
     is_shut_down: bool,
 }
 
-/// What a client and the server agree on.
-pub struct Agreed {
+/// The agreement between a client and the server.
+pub struct Agreement {
     /// Unit of columns.
     pub encoding: Encoding,
-    /// Folders that are open in the editor.
+    /// Open folders in the editor.
     pub folders: Vec<PathBuf>,
-    /// The client watches files if it is asked to.
+    /// True if the client watches files on request.
     pub watches_files: bool,
 }
 
-/// A text that is open.
+/// An open text.
 struct Text {
     version: i32,
     text: String,
     /// The lines of the text.
     lines: LineIndex,
-    /// What it said when it was read last.
+    /// Its last analysis.
     read: Option<Arc<Analysis>>,
-    /// What was wrong with that state, once the source was asked.
+    /// Version and mistakes of its last check with the source.
     checked: Option<(i32, Arc<Diagnostics>)>,
-    /// When the reading is shown without the source's answer.
+    /// Time at which diagnostics are shown without the source's answer.
     due: Option<Instant>,
-    /// When it was read last.
+    /// Time of the last analysis.
     read_at: Instant,
-    /// How long it took to check it with the source.
+    /// Duration of the last check with the source.
     took: Duration,
     /// Requests for edits that wait until this state is checked.
     edits_asked: Vec<(RequestId, Wish)>,
@@ -111,36 +111,36 @@ impl Text {
     }
 }
 
-/// A request that waits for a thread.
-struct Waiting {
-    kind: WaitingFor,
-    /// When it is answered without the source, if it needs that.
+/// A request in progress in a thread.
+struct PendingRequest {
+    kind: PendingKind,
+    /// Time at which it is answered without the source, if it needs the source.
     due: Option<Instant>,
 }
 
-/// What a request waits for, and so what it is answered if the source does not answer.
-enum WaitingFor {
-    /// What stands at a place.
+/// Kind of a request in progress; it decides about the answer without the source.
+enum PendingKind {
+    /// The hover text at a place.
     Hover(Uri, Position),
-    /// Instances that begin with what is typed in a range.
+    /// Instances that begin with the typed text in a range.
     Instances(String, Range),
-    /// Anything that needs no source: it is answered when its turn comes.
+    /// Any request without need of a source: it is answered in its turn.
     Other,
 }
 
-impl<'c> Running<'c> {
+impl<'c> MainLoop<'c> {
     /// Starts the threads.
     ///
     /// # Errors
-    /// One cannot be started.
+    /// A thread cannot be started.
     pub fn start(
         client: &'c Client,
-        agreed: Agreed,
+        agreed: Agreement,
         options: Options,
-    ) -> std::io::Result<Running<'c>> {
-        let Agreed { encoding, folders, watches_files } = agreed;
+    ) -> std::io::Result<MainLoop<'c>> {
+        let Agreement { encoding, folders, watches_files } = agreed;
         let Options { language, opener, grace, max_shown } = options;
-        let (tell, news) = unbounded();
+        let (tell, events) = unbounded();
         let (ask, questions) = unbounded();
         let (tasks, given) = unbounded();
         let metrics = SourceNames { is_chosen: opener.is_some(), ..SourceNames::default() };
@@ -152,13 +152,13 @@ impl<'c> Running<'c> {
             tell.clone(),
             turn.clone(),
         )?;
-        let reader = Reader { language, encoding, folders, asker: ask, turn, news: tell };
+        let reader = Reader { language, encoding, folders, asker: ask, turn, events: tell };
         text_thread::start(reader, given)?;
-        Ok(Running {
+        Ok(MainLoop {
             client,
             encoding,
             tasks,
-            news,
+            events,
             single: unbounded(),
             texts: HashMap::new(),
             metrics,
@@ -171,8 +171,8 @@ impl<'c> Running<'c> {
         })
     }
 
-    /// Asks the client to tell when files change that texts depend on: settings,
-    /// metadata, and other definitions. Most clients tell only if they are asked.
+    /// Asks the client to watch the files that texts depend on: settings, metadata, and other
+    /// definitions. Most clients do so only on request.
     fn watch_files(&self) {
         let definitions = ENDINGS.map(|ending| format!("**/*.{ending}"));
         let others = ["**/pmderive.toml", "**/*.json"].map(str::to_owned);
@@ -192,7 +192,7 @@ impl<'c> Running<'c> {
         self.client.send(Request { id, method, params });
     }
 
-    /// Serves until the client says `exit`, or is gone.
+    /// Serves until the client sends `exit`, or is gone.
     pub fn run(mut self) -> End {
         loop {
             let next = self.next_due();
@@ -210,17 +210,17 @@ impl<'c> Running<'c> {
                         };
                     }
                     Ok(Message::Notification(note)) => self.notification(note),
-                    // A client that cannot watch files has only its own edits checked.
+                    // For a client that cannot watch files, only its own edits are checked.
                     Ok(Message::Response(_)) => {}
                     Err(_) => return End::Agreed,
                 },
-                recv(self.news) -> told => match told {
-                    Ok(told) => self.told(told),
-                    // A thread fell: nothing can be answered any more.
+                recv(self.events) -> event => match event {
+                    Ok(event) => self.handle_event(event),
+                    // A thread has ended, so no answers are possible any more.
                     Err(_) => return End::Agreed,
                 },
-                recv(self.single.1) -> told => if let Ok(told) = told {
-                    self.told(told);
+                recv(self.single.1) -> event => if let Ok(event) = event {
+                    self.handle_event(event);
                 },
                 recv(due) -> _ => self.overdue(),
             }
@@ -286,12 +286,12 @@ impl<'c> Running<'c> {
                     self.refuse(id, ErrorCode::RequestCanceled, "cancelled");
                 }
             }
-            // Others have nothing to do with definitions.
+            // Other notifications do not concern definitions.
             _ => {}
         }
     }
 
-    /// The parameters of a notification; what cannot be read is logged.
+    /// The parameters of a notification; wrong ones are logged.
     fn read<N: lsp_types::notification::Notification>(
         &self,
         note: Notification,
@@ -324,7 +324,7 @@ impl<'c> Running<'c> {
     }
 
     fn tell(&self, task: Task) {
-        // The thread ends after this one only.
+        // The thread ends only after this loop.
         let _ = self.tasks.send(task);
     }
 
@@ -338,10 +338,10 @@ impl<'c> Running<'c> {
         }
     }
 
-    /// Does what a request asks for, or lets a thread do it.
+    /// Answers a request, or passes it to a thread.
     ///
     /// # Errors
-    /// Its parameters cannot be read.
+    /// Its parameters are wrong.
     fn take(&mut self, request: Request) -> serde_json::Result<()> {
         let Request { id, method, params } = request;
         match &*method {
@@ -357,12 +357,12 @@ impl<'c> Running<'c> {
             }
             WorkspaceSymbolRequest::METHOD => {
                 let query = read::<WorkspaceSymbolRequest>(params)?.query;
-                self.wait(id.clone(), WaitingFor::Other);
+                self.wait(id.clone(), PendingKind::Other);
                 self.tell(Task::Symbols(id, query));
             }
             SignatureHelpRequest::METHOD => {
-                let asked = read::<SignatureHelpRequest>(params)?;
-                let help = self.signature(&asked.text_document_position_params);
+                let parameters = read::<SignatureHelpRequest>(params)?;
+                let help = self.signature(&parameters.text_document_position_params);
                 self.answer(id, help);
             }
             _ => match self.wish_of(&method, params)? {
@@ -376,11 +376,10 @@ impl<'c> Running<'c> {
         Ok(())
     }
 
-    /// What a request wishes of a thread, and the text that it is about. `None` if there is
-    /// no such method.
+    /// The wish behind a request, and its text. `None` if the method is unknown.
     ///
     /// # Errors
-    /// Its parameters cannot be read.
+    /// Its parameters are wrong.
     fn wish_of(&self, method: &str, params: Value) -> serde_json::Result<Option<(Uri, Wish)>> {
         let (document, wish) = match method {
             HoverRequest::METHOD => {
@@ -392,9 +391,9 @@ impl<'c> Running<'c> {
                 (at.text_document, Wish::Definition(at.position))
             }
             References::METHOD => {
-                let asked = read::<References>(params)?;
-                let at = asked.text_document_position;
-                let wish = Wish::References(at.position, asked.context.include_declaration);
+                let parameters = read::<References>(params)?;
+                let at = parameters.text_document_position;
+                let wish = Wish::References(at.position, parameters.context.include_declaration);
                 (at.text_document, wish)
             }
             PrepareRenameRequest::METHOD => {
@@ -402,9 +401,9 @@ impl<'c> Running<'c> {
                 (at.text_document, Wish::PrepareRename(at.position))
             }
             Rename::METHOD => {
-                let asked = read::<Rename>(params)?;
-                let at = asked.text_document_position;
-                let wish = Wish::Rename(at.position, asked.new_name, self.metrics.clone());
+                let parameters = read::<Rename>(params)?;
+                let at = parameters.text_document_position;
+                let wish = Wish::Rename(at.position, parameters.new_name, self.metrics.clone());
                 (at.text_document, wish)
             }
             DocumentSymbolRequest::METHOD => {
@@ -412,27 +411,27 @@ impl<'c> Running<'c> {
             }
             Formatting::METHOD => (read::<Formatting>(params)?.text_document, Wish::Formatting),
             RangeFormatting::METHOD => {
-                let asked = read::<RangeFormatting>(params)?;
-                (asked.text_document, Wish::RangeFormatting(asked.range))
+                let parameters = read::<RangeFormatting>(params)?;
+                (parameters.text_document, Wish::RangeFormatting(parameters.range))
             }
             SemanticTokensFullRequest::METHOD => {
                 (read::<SemanticTokensFullRequest>(params)?.text_document, Wish::Tokens)
             }
             CodeActionRequest::METHOD => {
-                let asked = read::<CodeActionRequest>(params)?;
-                let (range, only) = (asked.range, asked.context.only);
-                (asked.text_document, Wish::Actions { range, only, checked: None })
+                let parameters = read::<CodeActionRequest>(params)?;
+                let (range, only) = (parameters.range, parameters.context.only);
+                (parameters.text_document, Wish::Actions { range, only, checked: None })
             }
             _ => return Ok(None),
         };
         Ok(Some((document.uri, wish)))
     }
 
-    /// Lets a thread answer.
+    /// Passes a wish to a thread.
     fn wish(&mut self, id: RequestId, uri: Uri, wish: Wish) {
         let kind = match &wish {
-            Wish::Hover(position) => WaitingFor::Hover(uri.clone(), *position),
-            _ => WaitingFor::Other,
+            Wish::Hover(position) => PendingKind::Hover(uri.clone(), *position),
+            _ => PendingKind::Other,
         };
         self.wait(id.clone(), kind);
         match wish {
@@ -448,7 +447,7 @@ impl<'c> Running<'c> {
         }
     }
 
-    /// Has requests for edits answered if the newest state of a text is checked.
+    /// Answers requests for edits if the newest state of the text is checked.
     fn answer_edits(&mut self, uri: &Uri) {
         let Some(text) = self.texts.get_mut(uri.as_str()).filter(|text| text.is_checked()) else {
             return;
@@ -462,11 +461,11 @@ impl<'c> Running<'c> {
         }
     }
 
-    /// Takes note that a request waits for a thread.
-    fn wait(&mut self, id: RequestId, kind: WaitingFor) {
-        let needs_source = !matches!(kind, WaitingFor::Other);
+    /// Notes that a request is in progress in a thread.
+    fn wait(&mut self, id: RequestId, kind: PendingKind) {
+        let needs_source = !matches!(kind, PendingKind::Other);
         let due = needs_source.then(|| Instant::now() + PATIENCE);
-        self.waiting.insert(id, Waiting { kind, due });
+        self.waiting.insert(id, PendingRequest { kind, due });
     }
 
     fn complete(&mut self, id: RequestId, at: TextDocumentPositionParams) {
@@ -476,12 +475,12 @@ impl<'c> Running<'c> {
         let offset = lines.offset(text, at.position);
         let cursor = cursor(text, offset);
         let typed = cursor.within.typed();
-        // A range of a completion is within a line.
+        // The range of a completion is within a line.
         let in_line = typed.rsplit(['\r', '\n']).next().unwrap_or_default();
         let range = lines.range(text, offset - in_line.len()..offset);
         if let Within::Instance { operand, typed } = cursor.within {
             let wish = Wish::Instances(operand.to_owned());
-            let kind = WaitingFor::Instances(typed.to_owned(), range);
+            let kind = PendingKind::Instances(typed.to_owned(), range);
             self.wait(id.clone(), kind);
             return self.tell(Task::Ask(id, uri, wish));
         }
@@ -500,7 +499,7 @@ impl<'c> Running<'c> {
             label: ParameterLabel::Simple((*text).to_owned()),
             documentation: None,
         };
-        // Keywords may be any number, in any order.
+        // Keyword arguments come in any number and order.
         let last = arguments.len().saturating_sub(1);
         let information = SignatureInformation {
             label: function.usage.to_owned(),
@@ -512,15 +511,15 @@ impl<'c> Running<'c> {
         Some(SignatureHelp { signatures, active_signature: Some(0), active_parameter: None })
     }
 
-    fn told(&mut self, told: News) {
-        match told {
-            News::Names(file, names) => {
-                self.metrics.told.insert(file, names);
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Names(file, names) => {
+                self.metrics.by_file.insert(file, names);
             }
-            News::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
-            News::Read(analysis) => {
+            Event::Settings(uri, mistakes) => self.publish(uri, None, mistakes),
+            Event::Read(analysis) => {
                 if let Some(text) = self.texts.get_mut(analysis.uri.as_str()) {
-                    // A long text takes its time, also if nothing hangs.
+                    // Checking a long text needs more time, even if nothing hangs.
                     let usual = (2 * text.took).min(PATIENCE);
                     text.read_at = Instant::now();
                     text.due = Some(text.read_at + self.grace.max(usual));
@@ -530,20 +529,20 @@ impl<'c> Running<'c> {
                     self.overdue();
                 }
             }
-            News::Checked { uri, version, diagnostics } => {
+            Event::Checked { uri, version, diagnostics } => {
                 if let Some(text) = self.texts.get_mut(uri.as_str()) {
                     text.took = text.read_at.elapsed();
                 }
                 self.checked(&uri, version, diagnostics);
             }
-            News::Textual { uri, version, diagnostics } => {
-                // What the source told meanwhile is better.
+            Event::Textual { uri, version, diagnostics } => {
+                // The source's answer has come meanwhile, and is better.
                 let text = self.texts.get(uri.as_str());
                 if !text.is_some_and(|text| text.version == version && text.is_checked()) {
                     self.checked(&uri, version, diagnostics);
                 }
             }
-            News::Answered(id, answer) => {
+            Event::Answered(id, answer) => {
                 // Otherwise it was answered before, or cancelled.
                 let Some(waiting) = self.waiting.remove(&id) else { return };
                 match answer {
@@ -553,25 +552,25 @@ impl<'c> Running<'c> {
                     Answer::Refused(words) => self.refuse(id, ErrorCode::RequestFailed, words),
                     Answer::Hover(hover) => self.answer(id, hover),
                     Answer::Instances(names) => match waiting.kind {
-                        WaitingFor::Instances(typed, range) => {
+                        PendingKind::Instances(typed, range) => {
                             self.answer(id, instances(&names, &typed, range));
                         }
                         _ => self.answer(id, ()),
                     },
                 }
             }
-            News::Trouble(words) => {
+            Event::Trouble(words) => {
                 let words = format!("checked without metrics: {words}");
                 match std::mem::replace(&mut self.is_trouble_shown, true) {
                     true => self.log(words),
                     false => self.show(words),
                 }
             }
-            News::Notice(words) => self.show(words),
+            Event::Notice(words) => self.show(words),
         }
     }
 
-    /// Shows what is wrong with a text, if it is still the newest state.
+    /// Shows the mistakes of a text, if they belong to the newest state.
     fn checked(&mut self, uri: &Uri, version: i32, diagnostics: Diagnostics) {
         let Some(text) = self.texts.get_mut(uri.as_str()) else { return };
         let Some(read) = text.read.clone().filter(|read| read.version == version) else { return };
@@ -590,7 +589,7 @@ impl<'c> Running<'c> {
         self.notify::<PublishDiagnostics>(parameters);
     }
 
-    /// Goes on without the source where it does not answer.
+    /// Continues without the source if it does not answer in time.
     fn overdue(&mut self) {
         let now = Instant::now();
         let late = self.texts.values_mut().filter(|text| text.due.is_some_and(|due| due <= now));
@@ -608,25 +607,25 @@ impl<'c> Running<'c> {
         for id in late {
             let Some(waiting) = self.waiting.remove(&id) else { continue };
             match waiting.kind {
-                WaitingFor::Hover(uri, position) => {
+                PendingKind::Hover(uri, position) => {
                     self.wish(id, uri, Wish::HoverOffline(position));
                 }
-                WaitingFor::Instances(..) => self.answer(id, nothing_yet()),
+                PendingKind::Instances(..) => self.answer(id, nothing_yet()),
                 // It is never overdue.
-                WaitingFor::Other => {}
+                PendingKind::Other => {}
             }
         }
     }
 
-    /// Shows what is wrong with a text as far as the text tells. Nobody waits for
-    /// that, and the other threads have those to serve who do.
+    /// Shows the mistakes that the text alone shows. This has a thread of its own, as no user
+    /// waits for it and the other threads serve requests.
     fn tell_textual(&mut self, read: Arc<Analysis>) {
         let (tell, analysis) = (self.single.0.clone(), Arc::clone(&read));
         let run = move || {
             let (uri, version) = (analysis.uri.clone(), analysis.version);
             let diagnostics = textual(&analysis);
-            // Nobody is left when this fails.
-            let _ = tell.send(News::Textual { uri, version, diagnostics });
+            // The send fails only if the loop has ended.
+            let _ = tell.send(Event::Textual { uri, version, diagnostics });
         };
         if thread::Builder::new().name("mistakes".to_owned()).spawn(run).is_err() {
             self.checked(&read.uri, read.version, textual(&read));
@@ -650,7 +649,7 @@ impl<'c> Running<'c> {
     }
 }
 
-/// The parameters of a request.
+/// Parses the parameters of a request.
 fn read<R: lsp_types::request::Request>(params: Value) -> serde_json::Result<R::Params> {
     serde_json::from_value(params)
 }

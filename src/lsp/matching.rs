@@ -1,21 +1,20 @@
-//! Whether a name may be meant by what was typed of it so far. It knows nothing of what
-//! the names are.
+//! Matches a typed text with names.
 
-/// How many ranks there are.
+/// Number of ranks.
 pub const RANKS: usize = 3;
 
-/// How a name is meant.
+/// A match of a name with a typed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// The smaller, the better: the name begins with it; it does so case aside; a part
-    /// of it does.
+    /// Rank; smaller is better. 0: the name begins with the typed text. 1: it does so, ignoring
+    /// case. 2: a part of it does.
     pub rank: u8,
-    /// The offset in the name at which what was typed stands.
+    /// Offset of the typed text in the name.
     pub at: usize,
 }
 
-/// How a name is meant by what was typed, if it is. Parts begin behind marks such as
-/// points. A name that does not match will not match after further typing either.
+/// Matches a name with a typed text. Parts begin behind marks such as points. If a name does
+/// not match, it will not match after further typing either.
 pub fn matched(name: &str, typed: &str) -> Option<Match> {
     if name.starts_with(typed) {
         return Some(Match { rank: 0, at: 0 });

@@ -1,5 +1,4 @@
-//! A language server: what is wrong and what might be written, while one types
-//! (`pmderive lsp`).
+//! A language server: it shows mistakes and completions while a user types (`pmderive lsp`).
 //!
 //! ```text
 //!  client ◄──► loop ──tasks──► reader ──questions──► asker ◄──► source of metrics
@@ -7,10 +6,9 @@
 //!               └──────news──────┴──────────────────────┘
 //! ```
 //!
-//! The loop applies edits and answers at once what needs only the characters
-//! around the cursor. The reader parses texts. The asker alone waits for a
-//! source; where that takes too long, the loop answers without it. The command
-//! chooses the source and the language.
+//! The loop applies edits. It answers at once if the characters around the cursor suffice. The
+//! reader parses texts. Only the asker waits for a source; if that takes too long, the loop
+//! answers without it. The command chooses the source and the language.
 
 mod actions;
 mod analysis;
@@ -50,7 +48,7 @@ use lsp_types::{
     ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
 };
 
-use self::main_loop::{Agreed, Running};
+use self::main_loop::{Agreement, MainLoop};
 use self::positions::Encoding;
 
 pub use self::framing::{Client, Streams, connect};
@@ -59,7 +57,7 @@ pub use self::fuzz::fuzz_lsp;
 pub use self::options::{End, Options};
 pub use self::source::{Opener, Source};
 
-/// Serves one client until it says `shutdown` and `exit`, or is gone.
+/// Serves one client until it sends `shutdown` and `exit`, or is gone.
 ///
 /// # Errors
 /// A thread cannot be started.
@@ -75,18 +73,18 @@ pub fn serve(client: &Client, options: Options) -> std::io::Result<End> {
         "serverInfo": { "name": "pmderive", "version": env!("CARGO_PKG_VERSION") },
     });
     client.send(Response::new_ok(id, answer));
-    let agreed = Agreed {
+    let agreed = Agreement {
         encoding,
         folders: folders(&parameters),
         watches_files: registers_watchers(&parameters),
     };
-    Ok(Running::start(client, agreed, options)?.run())
+    Ok(MainLoop::start(client, agreed, options)?.run())
 }
 
-/// Awaits `initialize`. What comes before it is refused.
+/// Waits for `initialize`. Earlier messages are refused.
 ///
 /// # Errors
-/// The client ends instead.
+/// The client ended instead.
 fn first_request(client: &Client) -> Result<(RequestId, InitializeParams), End> {
     for message in &client.receiver {
         let (id, code, words) = match message {
@@ -110,14 +108,14 @@ fn first_request(client: &Client) -> Result<(RequestId, InitializeParams), End> 
     Err(End::Agreed)
 }
 
-/// True for a client that watches files if it is asked to.
+/// True if the client watches files on request.
 fn registers_watchers(parameters: &InitializeParams) -> bool {
     let workspace = parameters.capabilities.workspace.as_ref();
     let watched = workspace.and_then(|workspace| workspace.did_change_watched_files.as_ref());
     watched.and_then(|watched| watched.dynamic_registration).unwrap_or_default()
 }
 
-/// The folders that are open in the editor.
+/// Open folders in the editor.
 fn folders(parameters: &InitializeParams) -> Vec<PathBuf> {
     let folders = parameters.workspace_folders.iter().flatten();
     let folders: Vec<PathBuf> = folders.filter_map(|folder| files::path_of(&folder.uri)).collect();

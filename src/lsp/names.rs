@@ -1,5 +1,5 @@
-//! Where names are: the outline of a text, the definition of a name, all places
-//! where it is written, and renaming it in a whole project.
+//! Names in a project: the outline of a text, the definition of a name, all its places, and
+//! renaming.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use lsp_types::{
 
 use super::analysis::{Analysis, whole};
 use super::tree::{MAX_LOOKED_AT, Other, Others, projects_of};
-use super::unregistered_names::Unregistered;
+use super::unregistered_names::UnregisteredName;
 use crate::escape;
 use crate::syntax::{name_mistake, read_definition_file};
 use crate::text::Span;
@@ -18,12 +18,12 @@ use crate::text::Span;
 /// Longest part of an expression in the outline, in characters.
 const MAX_DETAIL: usize = 100;
 
-/// The definitions of a text, in its order.
+/// The definitions of a text, in order.
 pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
     let registered =
         analysis.definitions().map(|one| (whole(one), one.name_span, one.name.to_string()));
     let refused = analysis.refused_here().filter_map(|one| {
-        let Unregistered { name, span, definition } = one;
+        let UnregisteredName { name, span, definition } = one;
         definition.map(|whole| (whole, *span, name.to_string()))
     });
     let mut all: Vec<(Span, Span, String)> = registered.chain(refused).collect();
@@ -45,7 +45,7 @@ pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
     DocumentSymbolResponse::Nested(all.into_iter().map(symbol).collect())
 }
 
-/// The beginning of an expression, which is all of most.
+/// The beginning of an expression; most are short enough to be whole.
 fn beginning(text: &str) -> &str {
     let end = match text.len() > MAX_DETAIL {
         true => text.char_indices().nth(MAX_DETAIL).map_or(text.len(), |(at, _)| at),
@@ -54,14 +54,14 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// Where the name at an offset is defined.
+/// The location at which the name at an offset is defined.
 pub fn definition(analysis: &Analysis, offset: usize) -> Option<Location> {
     let (name, _) = analysis.name_at(offset)?;
     analysis.location(analysis.defined_at(name)?)
 }
 
-/// All places of the name at an offset, in the text, in the other files, and in those
-/// `around` the project.
+/// All places of the name at an offset: in the text, in the other files, and in those `around`
+/// the project.
 pub fn mentions(
     analysis: &Analysis,
     offset: usize,
@@ -74,8 +74,8 @@ pub fn mentions(
     places.into_iter().map(|(place, _)| place).collect()
 }
 
-/// Where a name is written, and whether it is defined there: in the project, and in files
-/// around it that read the project's definition.
+/// The places of a name, each with true for its definition. They are in the project, and in
+/// files around it that use the project's definition.
 fn places(analysis: &Analysis, name: &str, around: &Others) -> Vec<(Location, bool)> {
     let of_project = analysis.mentions(name).into_iter();
     let of_project =
@@ -85,7 +85,7 @@ fn places(analysis: &Analysis, name: &str, around: &Others) -> Vec<(Location, bo
     let Some(own) = own.filter(|_| analysis.defined_at(name).is_some()) else { return places };
     let elsewhere: Vec<&Path> = defining(name, around).map(|one| &*one.path).collect();
     for file in &around.files {
-        // A project may have a definition of its own under this name.
+        // Another project may have its own definition with this name.
         let reads_own = |project: PathBuf| match own.starts_with(&project) {
             true => Some(true),
             false => elsewhere.iter().any(|file| file.starts_with(&project)).then_some(false),
@@ -111,12 +111,12 @@ fn defining<'f>(name: &'f str, files: &'f Others) -> impl Iterator<Item = &'f Ot
     })
 }
 
-/// Renames the definition at an offset in all files of the project, and of those `around` it
-/// that read the definition. `metrics` are the names that the source has, in the order of
-/// their bytes; `None` while it has not told them.
+/// Renames the definition at an offset in all files of the project. It does so as well in files
+/// `around` it that use the definition. `metrics` are the source's names, ascending by bytes;
+/// `None` until the source answers.
 ///
 /// # Errors
-/// Words that say why it cannot be renamed.
+/// The definition cannot be renamed; the text says why.
 pub fn rename(
     analysis: &Analysis,
     offset: usize,
@@ -140,7 +140,7 @@ pub fn rename(
     }
     let Some(metrics) = metrics else {
         return Err(format!(
-            "the source has not told the names of its metrics yet, and `{new_name}` may be one of \
+            "the source has not yet sent the names of its metrics, and `{new_name}` may be one of \
              them; try again in a moment"
         ));
     };
@@ -165,7 +165,7 @@ pub fn rename(
     Ok(WorkspaceEdit { changes, ..WorkspaceEdit::default() })
 }
 
-/// What is said of a folder with more files than are looked at.
+/// The message about a folder with too many files.
 pub fn too_large(folder: &Path) -> String {
     let folder = escape::path(&folder);
     format!(
@@ -174,7 +174,7 @@ pub fn too_large(folder: &Path) -> String {
     )
 }
 
-/// True for a file with a name in it, and for one that cannot be read at all.
+/// True for a file that contains a name, and for an unreadable one.
 fn may_mention(file: &Path, name: &str) -> bool {
     let has = |bytes: Vec<u8>| bytes.windows(name.len()).any(|one| one == name.as_bytes());
     read_definition_file(file).map_or(true, has)

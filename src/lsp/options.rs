@@ -1,28 +1,27 @@
-//! What the command chooses for a server, and how a client of it ends.
+//! Options of a server, and the ways in which a client ends.
 
 use std::time::Duration;
 
 use super::source::Opener;
 use crate::dialect::Language;
 
-/// What the command chooses.
+/// Options of a server.
 pub struct Options {
     /// Language of the definitions.
     pub language: Language,
     /// Opens the source of metrics; without one, only texts are checked.
     pub opener: Option<Opener>,
-    /// How long mistakes that the text alone tells wait for those that the source
-    /// tells.
+    /// How long diagnostics of the text wait for those of the source.
     pub grace: Duration,
-    /// Diagnostics of a text that are shown at most.
+    /// Diagnostics of one text that are shown, at most.
     pub max_shown: usize,
 }
 
-/// How a client ends.
+/// Way in which a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By `exit` after `shutdown`, or by being gone.
+    /// It sent `exit` after `shutdown`, or is gone.
     Agreed,
-    /// By `exit` without `shutdown`.
+    /// It sent `exit` without `shutdown`.
     WithoutShutdown,
 }

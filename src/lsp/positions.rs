@@ -1,21 +1,20 @@
-//! Places in a text: the protocol's lines and columns, and our byte offsets.
-//! It knows nothing of what the text says.
+//! Places in a text: converts the protocol's lines and columns to byte offsets, and back.
 
 use std::ops::Range;
 
 use lsp_types::{Position, PositionEncodingKind, TextDocumentContentChangeEvent};
 
-/// The unit of the protocol's columns, which client and server agree on.
+/// The unit of the protocol's columns, on which client and server agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Bytes.
     Utf8,
-    /// Units of UTF-16, which every client knows.
+    /// Units of UTF-16, which every client supports.
     Utf16,
 }
 
 impl Encoding {
-    /// The best one among those that a client offers.
+    /// The best unit that a client offers.
     pub fn chosen(offered: Option<&[PositionEncodingKind]>) -> Encoding {
         match offered.is_some_and(|offered| offered.contains(&PositionEncodingKind::UTF8)) {
             true => Encoding::Utf8,
@@ -39,7 +38,7 @@ impl Encoding {
     }
 }
 
-/// Where the lines of a text begin.
+/// The starts of a text's lines.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     encoding: Encoding,
@@ -48,7 +47,7 @@ pub struct LineIndex {
 }
 
 impl LineIndex {
-    /// The lines of a text. As in the protocol, CR, LF and CR LF each end a line.
+    /// Finds the lines of a text. As in the protocol, CR, LF and CR LF each end a line.
     pub fn new(text: &str, encoding: Encoding) -> LineIndex {
         let starts = std::iter::once(0).chain(starts_in(text, 1..text.len() + 1)).collect();
         LineIndex { encoding, starts }
@@ -59,11 +58,10 @@ impl LineIndex {
         self.encoding
     }
 
-    /// Follows an edit that put `length` bytes in the place of these bytes. `text` has
-    /// the edit.
+    /// Follows an edit that replaced `bytes` by `length` bytes. `text` is the edited text.
     fn replace(&mut self, text: &str, bytes: Range<usize>, length: usize) {
-        // Whether a line begins at a byte depends on that byte and the one before it: a
-        // line feed may make one line end of two, or two of one.
+        // Whether a line begins at a byte depends on that byte and the one before it. A line
+        // feed may join two line ends to one, or split one in two.
         let from = bytes.start.max(1);
         let first = self.starts.partition_point(|start| *start < from);
         let last = self.starts.partition_point(|start| *start <= bytes.end).max(first);
@@ -73,9 +71,8 @@ impl LineIndex {
         self.starts.splice(first..last, starts_in(text, from..bytes.start + length + 1));
     }
 
-    /// The byte offset of a position. A column behind the end of its line is
-    /// that end, a line behind the last one is the end of the text, and a column
-    /// within a character is the character's beginning.
+    /// The byte offset of a position. A column beyond the line is its end, a line beyond the
+    /// last is the end of the text, and a column within a character is its start.
     pub fn offset(&self, text: &str, position: Position) -> usize {
         let line = position.line as usize;
         let Some(start) = self.starts.get(line).copied() else { return text.len() };
@@ -91,7 +88,7 @@ impl LineIndex {
         end
     }
 
-    /// The offset at which a line ends; what ends it stands behind.
+    /// The offset at which a line ends, before its line end.
     fn end_of_line(&self, text: &str, line: usize) -> usize {
         let Some(next) = self.starts.get(line + 1) else { return text.len() };
         let before = &text[..next - 1];
@@ -99,7 +96,8 @@ impl LineIndex {
         before.len() - usize::from(is_pair)
     }
 
-    /// The position of a byte offset. Within a line end it is that of the line end.
+    /// The position of a byte offset. An offset within a line end has the position of the line
+    /// end.
     pub fn position(&self, text: &str, offset: usize) -> Position {
         let offset = text.floor_char_boundary(offset.min(text.len()));
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
@@ -111,7 +109,7 @@ impl LineIndex {
         Position { line: number(line), character: number(character) }
     }
 
-    /// The range of byte offsets.
+    /// The range between byte offsets.
     pub fn range(&self, text: &str, range: Range<usize>) -> lsp_types::Range {
         lsp_types::Range {
             start: self.position(text, range.start),
@@ -120,7 +118,7 @@ impl LineIndex {
     }
 }
 
-/// Offsets among some at which a line of a text begins; none of them is the first one.
+/// Those of some offsets at which a line begins; offset 0 must not be among them.
 fn starts_in(text: &str, offsets: Range<usize>) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     let end = offsets.end.min(bytes.len() + 1);
@@ -133,13 +131,13 @@ fn starts_in(text: &str, offsets: Range<usize>) -> impl Iterator<Item = usize> {
     starts.map(|(_, start)| start)
 }
 
-/// What the protocol counts with; texts are shorter than 4 GiB.
+/// A number of the protocol; texts are shorter than 4 GiB.
 pub fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Applies a client's edits one after the other to a text and its lines. A range that
-/// ends before it starts is taken the other way round.
+/// Applies a client's edits in order to a text and its lines. A range that ends before it
+/// starts is reversed.
 pub fn apply(
     text: &mut String,
     lines: &mut LineIndex,

@@ -1,5 +1,5 @@
-//! What `pmderive.toml` says about a text that is open, read again with each
-//! reading of the text.
+//! Settings of an open text, from its `pmderive.toml`. They are read again with each analysis
+//! of the text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::dialect::Language;
 use crate::project::{Levels, MAX_BYTES, Project, find, read};
 use crate::text::SourceMap;
 
-/// How a text is read and checked.
+/// Settings for analysing and checking a text.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where this stands.
+    /// The file of settings.
     pub file: Option<PathBuf>,
     /// The language of the text.
     pub language: Language,
-    /// What options say of it.
+    /// The language that options choose.
     pub options: Language,
-    /// The file of metadata to check it with.
+    /// File of metadata to check with.
     pub metadata: Option<PathBuf>,
     /// Levels of the lints: allow, warn or deny.
     pub levels: Levels,
-    /// What else the file says.
+    /// The other settings of the file.
     project: Arc<Project>,
-    /// What is wrong with the file.
+    /// Mistakes of the file of settings.
     pub mistakes: Vec<lsp_types::Diagnostic>,
 }
 
 impl Settings {
-    /// The settings of a text; `options` count first.
+    /// The settings of a text; `options` take precedence.
     pub fn of(
         path: Option<&Path>,
         options: Language,
@@ -60,13 +60,13 @@ impl Settings {
         self.project.is_over_fleet(path)
     }
 
-    /// The file of settings, for the editor.
+    /// The file of settings, as a URI.
     pub fn uri(&self) -> Option<Uri> {
         uri_of(self.file.as_deref()?)
     }
 }
 
-/// What a file of settings says, and what is wrong with it.
+/// The settings in a file, with its mistakes.
 fn project(
     file: &Path,
     open: &OpenTexts,

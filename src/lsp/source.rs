@@ -1,5 +1,5 @@
-//! A source of metrics as an editor's server has it: opened when it is needed, left alone
-//! for a while when it cannot be, and opened again when it has failed.
+//! A source of metrics for an editor's server. It is opened on first use. If it cannot be
+//! opened, it is tried again after a pause, and so is a source that failed.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use super::definition_cache::Edition;
 use crate::dialect::Language;
 use crate::engine::{Backend, Definitions, Engine, Session};
 
-/// How long a source that cannot be opened is left alone.
+/// Pause after a source could not be opened.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What metrics are checked against.
+/// A source to check metrics against.
 pub enum Source {
     /// Metadata without values.
     Metadata(Box<dyn MetadataSource + Send>),
@@ -24,18 +24,18 @@ pub enum Source {
     Context(Box<Context>),
 }
 
-/// Opens the source, or says why it cannot be opened.
+/// The function that opens the source.
 pub type Opener = Box<dyn FnMut() -> Result<Source, SourceError> + Send>;
 
-/// A source as the thread has it.
-pub struct Asked {
+/// Handle of a source, in the thread that asks it.
+pub struct SourceHandle {
     engine: Arc<Engine>,
     shared: Arc<Definitions>,
     opener: Option<SharedOpener>,
-    open: Option<Opened>,
-    /// When it was opened last.
+    open: Option<OpenSource>,
+    /// Time of the last opening.
     opened: Instant,
-    /// When opening failed last.
+    /// Time of the last failure.
     failed: Option<Instant>,
     trouble: Option<String>,
 }
@@ -43,29 +43,29 @@ pub struct Asked {
 /// An opener that several languages share.
 pub type SharedOpener = Arc<Mutex<Opener>>;
 
-/// A source that is open.
-pub enum Opened {
+/// An open source.
+pub enum OpenSource {
     /// Metadata only.
     Metadata(Box<dyn MetadataSource + Send>),
     /// With values.
     Session(Box<Session<Context>>),
 }
 
-impl Opened {
-    /// Who knows the metadata.
+impl OpenSource {
+    /// The source of metadata.
     pub fn metadata(&mut self) -> &mut dyn MetadataSource {
         match self {
-            Opened::Metadata(source) => &mut **source,
-            Opened::Session(session) => session.source(),
+            OpenSource::Metadata(source) => &mut **source,
+            OpenSource::Session(session) => session.source(),
         }
     }
 }
 
-impl Asked {
-    /// Without a source if there is no `opener`.
-    pub fn new(language: Language, opener: Option<SharedOpener>) -> Asked {
+impl SourceHandle {
+    /// A handle; without an `opener` it has no source.
+    pub fn new(language: Language, opener: Option<SharedOpener>) -> SourceHandle {
         let engine = Engine::of_this_machine(language, Backend::Interp).without_threads();
-        Asked {
+        SourceHandle {
             engine: Arc::new(engine),
             shared: Arc::new(Definitions::new(language)),
             opener,
@@ -81,9 +81,8 @@ impl Asked {
         &self.engine
     }
 
-    /// The source, opened if it has to be. A failure is kept for
-    /// [`Asked::take_trouble`].
-    pub fn source(&mut self) -> Option<&mut Opened> {
+    /// The source, opened if necessary. A failure is kept for [`SourceHandle::take_trouble`].
+    pub fn source(&mut self) -> Option<&mut OpenSource> {
         if self.open.is_none() && self.failed.is_none_or(|failed| failed.elapsed() > PAUSE) {
             let opened = {
                 let mut opener = lock(self.opener.as_ref()?);
@@ -91,7 +90,7 @@ impl Asked {
             };
             match opened {
                 Ok(source) => {
-                    self.open = Some(self.opened(source));
+                    self.open = Some(self.open_source(source));
                     self.opened = Instant::now();
                 }
                 Err(error) => self.fails(&error),
@@ -100,36 +99,36 @@ impl Asked {
         self.open.as_mut()
     }
 
-    fn opened(&self, source: Source) -> Opened {
+    fn open_source(&self, source: Source) -> OpenSource {
         match source {
-            Source::Metadata(source) => Opened::Metadata(source),
+            Source::Metadata(source) => OpenSource::Metadata(source),
             Source::Context(context) => {
                 let (engine, shared) = (Arc::clone(&self.engine), Arc::clone(&self.shared));
-                Opened::Session(Box::new(Session::new(engine, shared, *context)))
+                OpenSource::Session(Box::new(Session::new(engine, shared, *context)))
             }
         }
     }
 
-    /// Which source it is now; `None` if there is none.
+    /// The present edition of the source; `None` without a source.
     pub fn edition(&mut self) -> Option<Edition> {
         let epoch = self.source()?.metadata().metadata_epoch();
         Some(Edition { opened: self.opened, epoch })
     }
 
-    /// Lets sessions see the definitions of a text.
+    /// Makes the definitions of a text visible to sessions.
     pub fn define(&self, analysis: &Analysis) {
-        // Fails only if somebody typed two million definitions.
+        // It fails only if a user typed two million definitions.
         let _ = self.shared.replace_all(analysis.registry.clone(), analysis.sources.clone());
     }
 
-    /// Takes note that the source failed: it is opened again, but not at once.
+    /// Notes that the source failed: it is opened again after a pause.
     pub fn fails(&mut self, error: &SourceError) {
         self.open = None;
         self.failed = Some(Instant::now());
         self.trouble = Some(error.to_string());
     }
 
-    /// Why the source cannot be used, if nobody was told yet.
+    /// The trouble with the source, if it was not yet reported.
     pub fn take_trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }

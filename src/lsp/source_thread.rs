@@ -1,6 +1,5 @@
-//! The thread that asks sources of metrics: it checks texts against them, and
-//! finds out what hovering shows. Only this thread waits for a source; the server
-//! goes on without it when it hangs.
+//! The thread that asks sources of metrics: it checks texts with them, and makes hover texts.
+//! Only this thread waits for a source; the server goes on without a source that hangs.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -12,11 +11,11 @@ use lsp_server::RequestId;
 use pmderive_runtime::locks::lock;
 
 use super::analysis::Analysis;
-use super::definition_cache::Kept;
-use super::events::{Answer, News};
+use super::definition_cache::DefinitionCache;
+use super::events::{Answer, Event};
 use super::hover::{hover, instances_of};
 use super::settings::Settings;
-use super::source::{Asked, Opener, SharedOpener, Source};
+use super::source::{Opener, SharedOpener, Source, SourceHandle};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Registered, report_cycles};
@@ -30,19 +29,19 @@ use crate::metadata::RecordedMetadata;
 use crate::stamps::Stamp;
 use crate::text::Span;
 
-/// Definitions that are checked before somebody who waits is served.
+/// Definitions that are checked before waiting requests are served.
 const CHUNK: usize = 250;
 
-/// Texts for which is kept what was found out about them.
+/// Texts with a cache of findings.
 const KEPT: usize = 8;
 
-/// Whose turn it is: where a text is read or somebody waits for an answer about
-/// it, checking waits.
+/// The right to compute: checking waits while a text is analysed, or while a user waits for an
+/// answer about it.
 #[derive(Clone, Default)]
 pub struct Turn(Arc<Mutex<()>>);
 
 impl Turn {
-    /// Lets checking wait until the guard is dropped.
+    /// Makes checking wait until the guard is dropped.
     pub fn take(&self) -> MutexGuard<'_, ()> {
         lock(&self.0)
     }
@@ -52,41 +51,41 @@ impl Turn {
     }
 }
 
-/// What the thread is asked.
+/// A question for the thread.
 pub enum Question {
-    /// What is wrong with a text.
+    /// The mistakes of a text.
     Check(Arc<Analysis>),
-    /// What stands at an offset of a text.
+    /// The hover text at an offset of a text.
     Hover(RequestId, Arc<Analysis>, usize),
     /// Names of a metric's instances, for completion.
     Instances(RequestId, Arc<Analysis>, String),
 }
 
-/// The sources of all texts, each opened when it is needed.
+/// The sources of all texts, each opened on first use.
 pub struct Sources {
     /// The source that options choose.
     opener: Option<SharedOpener>,
-    asked: Vec<(Chosen, Asked)>,
+    handles: Vec<(Chosen, SourceHandle)>,
 }
 
-/// What decides about how a text is checked.
+/// The choice of a source, and of the language for it.
 #[derive(Clone, Debug, PartialEq)]
 struct Chosen {
     language: Language,
-    /// A file of metadata, and how it was before it was read.
+    /// A file of metadata, with its stamp from before it was read.
     metadata: Option<(PathBuf, Option<Stamp>)>,
 }
 
 impl Sources {
-    /// With the source that options choose, if they do.
+    /// Sources with the opener of the one that options choose, if they do.
     pub fn new(opener: Option<Opener>) -> Sources {
         let opener = opener.map(|opener| Arc::new(Mutex::new(opener)));
-        Sources { opener, asked: Vec::new() }
+        Sources { opener, handles: Vec::new() }
     }
 
-    /// The source of a text. Options count first, and then its folder; true if it
-    /// is new.
-    fn of(&mut self, settings: &Settings) -> (&mut Asked, bool) {
+    /// The source of a text. Options take precedence over its folder. Returns true if the
+    /// source is new.
+    fn of(&mut self, settings: &Settings) -> (&mut SourceHandle, bool) {
         let metadata = match self.opener {
             Some(_) => None,
             None => settings.metadata.clone(),
@@ -94,26 +93,30 @@ impl Sources {
         self.chosen(settings.language, metadata)
     }
 
-    fn chosen(&mut self, language: Language, metadata: Option<PathBuf>) -> (&mut Asked, bool) {
+    fn chosen(
+        &mut self,
+        language: Language,
+        metadata: Option<PathBuf>,
+    ) -> (&mut SourceHandle, bool) {
         let metadata = metadata.map(|path| {
             let stamp = Stamp::of(&path);
             (path, stamp)
         });
         let chosen = Chosen { language, metadata };
-        let known = self.asked.iter().position(|(other, _)| *other == chosen);
+        let known = self.handles.iter().position(|(other, _)| *other == chosen);
         let at = known.unwrap_or_else(|| {
             // A file that was written again is another source.
             let path = |one: &Chosen| one.metadata.as_ref().map(|(path, _)| path.clone());
             let is_old = |one: &Chosen| path(one).is_some() && path(one) == path(&chosen);
-            self.asked.retain(|(one, _)| one.language != language || !is_old(one));
+            self.handles.retain(|(one, _)| one.language != language || !is_old(one));
             let opener = match &chosen.metadata {
                 None => self.opener.clone(),
                 Some((path, _)) => Some(opener_of(path.clone())),
             };
-            self.asked.push((chosen, Asked::new(language, opener)));
-            self.asked.len() - 1
+            self.handles.push((chosen, SourceHandle::new(language, opener)));
+            self.handles.len() - 1
         });
-        (&mut self.asked[at].1, known.is_none())
+        (&mut self.handles[at].1, known.is_none())
     }
 }
 
@@ -123,20 +126,20 @@ fn opener_of(path: PathBuf) -> SharedOpener {
     Arc::new(Mutex::new(Box::new(open)))
 }
 
-/// Starts the thread. It ends when nobody asks any more.
+/// Starts the thread. It ends once all senders of questions are gone.
 pub fn start(
     mut sources: Sources,
     language: Language,
     questions: Receiver<Question>,
-    news: Sender<News>,
+    events: Sender<Event>,
     turn: Turn,
 ) -> std::io::Result<()> {
     let run = move || {
         if sources.opener.is_some() {
-            names_of_source(sources.chosen(language, None).0, None, &news);
+            names_of_source(sources.chosen(language, None).0, None, &events);
         }
         let mut thread =
-            Thread { sources, checks: VecDeque::new(), kept: VecDeque::new(), news, turn };
+            Thread { sources, checks: VecDeque::new(), caches: VecDeque::new(), events, turn };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -144,44 +147,44 @@ pub fn start(
     thread::Builder::new().name("metrics".to_owned()).spawn(run).map(|_| ())
 }
 
-/// Tells the names of all metrics, for completion; none if the source cannot be
-/// used, so that nobody waits for them.
-fn names_of_source(asked: &mut Asked, file: Option<PathBuf>, news: &Sender<News>) {
-    let traversed = asked.source().map(|source| source.metadata().traverse(""));
+/// Sends the names of all metrics, for completion. If the source cannot be used it sends none,
+/// so that requests do not wait for them.
+fn names_of_source(handle: &mut SourceHandle, file: Option<PathBuf>, events: &Sender<Event>) {
+    let traversed = handle.source().map(|source| source.metadata().traverse(""));
     let names = match traversed {
         Some(Ok(mut names)) => {
             names.sort_unstable();
             names
         }
         Some(Err(error)) => {
-            asked.fails(&error);
+            handle.fails(&error);
             Vec::new()
         }
         None => Vec::new(),
     };
-    // Nobody is left when this fails.
-    let _ = news.send(News::Names(file, names.into()));
-    tell_trouble(asked, news);
+    // The send fails only if the loop has ended.
+    let _ = events.send(Event::Names(file, names.into()));
+    tell_trouble(handle, events);
 }
 
-fn tell_trouble(asked: &mut Asked, news: &Sender<News>) {
-    if let Some(trouble) = asked.take_trouble() {
-        let _ = news.send(News::Trouble(trouble));
+fn tell_trouble(handle: &mut SourceHandle, events: &Sender<Event>) {
+    if let Some(trouble) = handle.take_trouble() {
+        let _ = events.send(Event::Trouble(trouble));
     }
 }
 
 struct Thread {
     sources: Sources,
-    /// Texts to be checked when nobody waits; one for each URI.
+    /// Texts to check when no request waits; one for each URI.
     checks: VecDeque<Arc<Analysis>>,
-    /// What was found out about texts, with the one that was checked last at the end.
-    kept: VecDeque<Kept>,
-    news: Sender<News>,
+    /// Caches of findings, with the text that was checked last at the end.
+    caches: VecDeque<DefinitionCache>,
+    events: Sender<Event>,
     turn: Turn,
 }
 
 impl Thread {
-    /// What is to be done next: those who wait come first.
+    /// The next question: requests precede checks.
     fn next(&mut self, questions: &Receiver<Question>) -> Option<Question> {
         loop {
             let question = match self.checks.is_empty() {
@@ -198,7 +201,7 @@ impl Thread {
         }
     }
 
-    /// Has a text checked when nobody waits, in its newest state.
+    /// Queues a text for checking, in its newest state.
     fn check_later(&mut self, analysis: Arc<Analysis>) {
         self.checks.retain(|other| other.uri != analysis.uri);
         self.checks.push_back(analysis);
@@ -208,35 +211,34 @@ impl Thread {
         match question {
             Question::Check(analysis) => self.check(&analysis, questions),
             Question::Hover(id, analysis, offset) => {
-                let found = hover(&analysis, offset, Some(self.asked(&analysis)));
-                self.send(News::Answered(id, Answer::Hover(found)));
+                let found = hover(&analysis, offset, Some(self.handle(&analysis)));
+                self.send(Event::Answered(id, Answer::Hover(found)));
             }
             Question::Instances(id, analysis, metric) => {
-                let found = instances_of(&analysis, &metric, self.asked(&analysis));
-                self.send(News::Answered(id, Answer::Instances(found)));
+                let found = instances_of(&analysis, &metric, self.handle(&analysis));
+                self.send(Event::Answered(id, Answer::Instances(found)));
             }
         }
-        for (_, asked) in &mut self.sources.asked {
-            tell_trouble(asked, &self.news);
+        for (_, handle) in &mut self.sources.handles {
+            tell_trouble(handle, &self.events);
         }
     }
 
-    /// The source of a text. When it is new, its names are told.
-    fn asked(&mut self, analysis: &Analysis) -> &mut Asked {
-        let (asked, is_new) = self.sources.of(&analysis.settings);
+    /// The source of a text. The names of a new source are sent to the loop.
+    fn handle(&mut self, analysis: &Analysis) -> &mut SourceHandle {
+        let (handle, is_new) = self.sources.of(&analysis.settings);
         if is_new && let Some(file) = &analysis.settings.metadata {
-            names_of_source(asked, Some(file.clone()), &self.news);
+            names_of_source(handle, Some(file.clone()), &self.events);
         }
-        asked
+        handle
     }
 
-    fn send(&self, told: News) {
-        // When nobody is left, the questions end as well.
-        let _ = self.news.send(told);
+    fn send(&self, event: Event) {
+        // The send fails only if the loop has ended; then the questions end as well.
+        let _ = self.events.send(event);
     }
 
-    /// Checks a text. Serves those who come meanwhile, and stops when the text
-    /// is checked again later anyway.
+    /// Checks a text. It serves requests in between, and stops if the text is queued again.
     fn check(&mut self, analysis: &Arc<Analysis>, questions: &Receiver<Question>) {
         #[cfg(feature = "fleet")]
         if let Some(over_fleet) = &analysis.over_fleet {
@@ -244,15 +246,15 @@ impl Thread {
             let is_checked = self.check_over_fleet(analysis, over_fleet, &mut found);
             return self.tell(analysis, found, is_checked.then_some(&[]));
         }
-        let of_text = self.kept.iter().position(|kept| kept.analysis.uri == analysis.uri);
-        // It is large, and goes when the client has been told.
-        let mut before = of_text.and_then(|at| self.kept.remove(at));
-        let Some(edition) = self.asked(analysis).edition() else {
+        let of_text = self.caches.iter().position(|cache| cache.analysis.uri == analysis.uri);
+        // The old state is large; it is freed once the client has the answer.
+        let mut before = of_text.and_then(|at| self.caches.remove(at));
+        let Some(edition) = self.handle(analysis).edition() else {
             return self.tell(analysis, Diagnostics::default(), None);
         };
-        let mut kept = Kept::following(before.as_mut(), analysis, edition);
-        for chunk in kept.missing().chunks(CHUNK) {
-            if !self.check_some(chunk, &mut kept) {
+        let mut cache = DefinitionCache::following(before.as_mut(), analysis, edition);
+        for chunk in cache.missing().chunks(CHUNK) {
+            if !self.check_some(chunk, &mut cache) {
                 return self.tell(analysis, Diagnostics::default(), None);
             }
             self.turn.give_way();
@@ -262,33 +264,34 @@ impl Thread {
                         let is_newer = other.uri == analysis.uri;
                         self.check_later(other);
                         if is_newer {
-                            return self.keep(kept);
+                            return self.keep(cache);
                         }
                     }
                     other => self.answer(other, questions),
                 }
             }
         }
-        self.tell(analysis, kept.diagnostics(), Some(&kept.linted()));
-        self.keep(kept);
+        self.tell(analysis, cache.diagnostics(), Some(&cache.linted()));
+        self.keep(cache);
     }
 
-    /// `linted` are the definitions that were checked as a whole; `None` without a source.
+    /// Sends the mistakes of a text. `linted` are the definitions that were checked as a whole;
+    /// `None` without a source.
     fn tell(&self, analysis: &Analysis, found: Diagnostics, linted: Option<&[Span]>) {
         let diagnostics = finished(analysis, found, linted);
         let (uri, version) = (analysis.uri.clone(), analysis.version);
-        self.send(News::Checked { uri, version, diagnostics });
+        self.send(Event::Checked { uri, version, diagnostics });
     }
 
-    fn keep(&mut self, kept: Kept) {
-        self.kept.push_back(kept);
-        if self.kept.len() > KEPT {
-            self.kept.pop_front();
+    fn keep(&mut self, cache: DefinitionCache) {
+        self.caches.push_back(cache);
+        if self.caches.len() > KEPT {
+            self.caches.pop_front();
         }
     }
 
-    /// Checks definitions over the fleet with a source that stands for its hosts;
-    /// false without one.
+    /// Checks definitions over the fleet with a source that stands for its hosts. Returns false
+    /// without one.
     #[cfg(feature = "fleet")]
     fn check_over_fleet(
         &mut self,
@@ -296,12 +299,12 @@ impl Thread {
         over_fleet: &super::analysis::OverFleet,
         found: &mut Diagnostics,
     ) -> bool {
-        let asked = self.asked(analysis);
-        let engine = Arc::clone(asked.engine());
-        let Some(opened) = asked.source() else { return false };
+        let handle = self.handle(analysis);
+        let engine = Arc::clone(handle.engine());
+        let Some(opened) = handle.source() else { return false };
         let super::analysis::OverFleet { definitions, hosts, is_open } = over_fleet;
         let source = opened.metadata();
-        // What hosts compute for the text's aggregates stands in the text.
+        // The text contains the expressions that hosts compute for its aggregates.
         let on_hosts = definitions.computed_by(hosts, *is_open);
         let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|examination| {
             lint_expressions(&on_hosts, Some(&examination), &analysis.sources, found);
@@ -313,19 +316,19 @@ impl Thread {
                 stages::lint(definitions, Some(&mut aggregates), &analysis.sources, found);
             }
             Err(error) => {
-                asked.fails(&error);
+                handle.fails(&error);
                 return false;
             }
         }
         true
     }
 
-    /// Checks some of a text's definitions; false without a source.
-    fn check_some(&mut self, definitions: &[Arc<Registered>], kept: &mut Kept) -> bool {
-        let analysis = Arc::clone(&kept.analysis);
-        let asked = self.asked(&analysis);
-        let engine = Arc::clone(asked.engine());
-        let Some(opened) = asked.source() else { return false };
+    /// Checks some of a text's definitions. Returns false without a source.
+    fn check_some(&mut self, definitions: &[Arc<Registered>], cache: &mut DefinitionCache) -> bool {
+        let analysis = Arc::clone(&cache.analysis);
+        let handle = self.handle(&analysis);
+        let engine = Arc::clone(handle.engine());
+        let Some(opened) = handle.source() else { return false };
         let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let mut found = Diagnostics::default();
         let source = opened.metadata();
@@ -339,24 +342,23 @@ impl Thread {
         match examined {
             Ok(examination) => {
                 lint_expressions(&selection, Some(&examination), &analysis.sources, &mut found);
-                kept.note(definitions, &examination, found);
+                cache.note(definitions, &examination, found);
                 true
             }
             Err(error) => {
-                asked.fails(&error);
+                handle.fails(&error);
                 false
             }
         }
     }
 }
 
-/// What is wrong with a text, as far as the text alone tells.
+/// The mistakes that a text alone shows.
 pub fn textual(analysis: &Analysis) -> Diagnostics {
     finished(analysis, Diagnostics::default(), None)
 }
 
-/// Adds the findings that need no source, and removes those that comments or
-/// `pmderive.toml` allow.
+/// Adds the findings that need no source. Removes those that comments or `pmderive.toml` allow.
 fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>) -> Diagnostics {
     let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
     if linted.is_none() {
@@ -377,7 +379,7 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>
     without_repeats(found)
 }
 
-/// What definitions of several chunks need is checked with each.
+/// Removes repeated diagnostics: a definition that several chunks need is checked with each.
 fn without_repeats(diagnostics: Diagnostics) -> Diagnostics {
     let mut seen: HashMap<(u32, u32), Vec<crate::diag::Code>> = HashMap::new();
     let mut diagnostics = diagnostics;
@@ -403,9 +405,9 @@ mod tests {
     use super::*;
     use crate::dialect::Dialect;
     use crate::lsp::positions::Encoding;
-    use crate::lsp::text_cache::{self, Before};
+    use crate::lsp::text_cache::{self, TextCache};
 
-    /// What edits put into texts: lines that need each other in all ways.
+    /// Pieces that edits put into texts: lines that need each other in all ways.
     const PIECES: [&str; 20] = [
         "",
         "\n",
@@ -434,29 +436,29 @@ mod tests {
             text,
             language,
             Encoding::Utf8,
-            &mut Before::new(language),
+            &mut TextCache::new(language),
         ))
     }
 
-    /// A thread's own, and who hears what it tells.
-    fn thread() -> (Thread, Receiver<News>) {
+    /// The state of a thread, and the receiver of its events.
+    fn thread() -> (Thread, Receiver<Event>) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
         let opener: Opener = Box::new(move || {
             let archive = ArchiveContext::open(Path::new(path))?;
             Ok(Source::Context(Box::new(Context::Archive(Box::new(archive)))))
         });
-        let (news, heard) = crossbeam_channel::unbounded();
+        let (events, heard) = crossbeam_channel::unbounded();
         let (sources, turn) = (Sources::new(Some(opener)), Turn::default());
-        let (checks, kept) = Default::default();
-        (Thread { sources, checks, kept, news, turn }, heard)
+        let (checks, caches) = Default::default();
+        (Thread { sources, checks, caches, events, turn }, heard)
     }
 
-    fn checked((thread, heard): &mut (Thread, Receiver<News>), text: &Arc<Analysis>) -> String {
+    fn checked((thread, heard): &mut (Thread, Receiver<Event>), text: &Arc<Analysis>) -> String {
         thread.check(text, &crossbeam_channel::never());
         heard
             .try_iter()
-            .find_map(|told| match told {
-                News::Checked { diagnostics, .. } => Some(format!("{diagnostics:#?}")),
+            .find_map(|event| match event {
+                Event::Checked { diagnostics, .. } => Some(format!("{diagnostics:#?}")),
                 _ => None,
             })
             .expect("it is checked")
@@ -465,7 +467,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// After any edits a text has the mistakes that a server finds who never saw it.
+        /// After any edits a text has the same mistakes as on a new server.
         #[test]
         fn what_is_kept_changes_nothing(
             edits in prop::collection::vec((any::<u16>(), 0usize..30, 0..PIECES.len()), 1..40),
@@ -512,10 +514,10 @@ mod tests {
         let before = read(&lines.join("\n"), language);
         let found = checked(&mut thread, &before);
         assert!(found.contains("disk.dev.totl"), "{found}");
-        let mut kept = thread.0.kept.pop_back();
-        assert!(kept.is_some());
-        let edition = thread.0.asked(&before).edition().expect("it is open");
-        // A name that nobody knows is looked for again each time.
+        let mut cache = thread.0.caches.pop_back();
+        assert!(cache.is_some());
+        let edition = thread.0.handle(&before).edition().expect("it is open");
+        // An unknown name is looked up again each time.
         for (edits, again) in [
             (&[][..], "a.f a.g"),
             (&[(3, "a.d = disk.dev.total - hinv.ncpu + 11")], "a.d a.f a.g"),
@@ -528,12 +530,12 @@ mod tests {
             let mut edited = lines;
             edits.iter().for_each(|(line, text)| edited[*line] = text);
             let analysis = read(&edited.join("\n"), language);
-            let now = Kept::following(kept.as_mut(), &analysis, edition);
+            let now = DefinitionCache::following(cache.as_mut(), &analysis, edition);
             let missing: Vec<_> = now.missing().iter().map(|one| one.name.to_string()).collect();
             assert_eq!(missing.join(" "), again, "{edited:?}");
-            // Back to where it was, with all of it known.
+            // Back in the first state, everything is in the cache.
             checked(&mut thread, &before);
-            kept = thread.0.kept.pop_back();
+            cache = thread.0.caches.pop_back();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Definitions by a part of their names, in all files of a project.
+//! Finds definitions by a part of their names, in all files of a project.
 
 use std::collections::HashSet;
 
@@ -8,34 +8,34 @@ use super::analysis::Analysis;
 use super::files::{key, uri_of};
 use super::matching::matched;
 use super::tree::Other;
-use super::unregistered_names::Unregistered;
+use super::unregistered_names::UnregisteredName;
 use crate::text::Span;
 
-/// Most that is found; typing on narrows it down.
+/// Definitions that are found, at most. Further typing leaves fewer.
 const MAX_FOUND: usize = 1_000;
 
-/// Definitions that are meant by what was typed.
+/// A search for definitions by a typed text.
 pub struct Search<'q> {
     query: &'q str,
-    /// Files that were looked at, by their keys.
+    /// Files that were searched, by their keys.
     seen: HashSet<String>,
     found: Vec<(u8, SymbolInformation)>,
 }
 
 impl<'q> Search<'q> {
-    /// Looks for what is meant by a part of a name.
+    /// Starts a search for a part of a name.
     pub fn new(query: &'q str) -> Search<'q> {
         Search { query, seen: HashSet::new(), found: Vec::new() }
     }
 
-    /// Looks in a text that is open.
+    /// Searches an open text.
     pub fn add_open(&mut self, analysis: &Analysis) {
         let registered = analysis.definitions().map(|one| (&*one.name, one.name_span));
         let names = registered.chain(analysis.refused_here().map(name_of));
         self.add(&analysis.uri, names, |span| analysis.range(span));
     }
 
-    /// Looks in a file, unless it is known already.
+    /// Searches a file, unless that was done before.
     pub fn add_file(&mut self, Other { path, parsed, .. }: &Other) {
         let Some(uri) = uri_of(path) else { return };
         let registered = parsed.registry.definitions().iter();
@@ -70,7 +70,7 @@ impl<'q> Search<'q> {
         }
     }
 
-    /// The best of what was found, by name, then by file.
+    /// The best results, by name, then by file.
     pub fn found(mut self) -> Vec<SymbolInformation> {
         self.found.sort_by(|(rank, one), (other_rank, other)| {
             let (uri, other_uri) = (one.location.uri.as_str(), other.location.uri.as_str());
@@ -80,6 +80,6 @@ impl<'q> Search<'q> {
     }
 }
 
-fn name_of(one: &Unregistered) -> (&str, Span) {
+fn name_of(one: &UnregisteredName) -> (&str, Span) {
     (&one.name, one.span)
 }

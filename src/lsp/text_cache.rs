@@ -1,7 +1,7 @@
-//! What is known of a text from its earlier states, so that an edit costs what it
-//! changes: everything here is found by the text of a line or an expression.
+//! Cache of a text's earlier states, so that an edit costs only what it changes. Entries are
+//! found by the text of a line or an expression.
 //!
-//! It only saves work. What a text says never depends on it.
+//! It only saves work: no result depends on it.
 
 use lsp_types::SemanticToken;
 
@@ -10,28 +10,28 @@ use crate::format::FormattedBefore;
 use crate::remembered::Remembered;
 use crate::syntax::ParsedBefore;
 
-/// What earlier states of one text said.
+/// Results from earlier states of one text.
 #[derive(Debug)]
-pub struct Before {
+pub struct TextCache {
     /// Expressions, by their texts.
     pub parsed: ParsedBefore,
-    /// Definitions in their usual form, by their lines.
+    /// Formatted definitions, by their lines.
     pub formatted: FormattedBefore,
-    /// What each word is, by logical lines.
+    /// Tokens, by logical lines.
     pub tokens: Remembered<Box<[SemanticToken]>>,
 }
 
-impl Before {
-    /// Nothing is known of a text in this language.
-    pub fn new(language: Language) -> Before {
+impl TextCache {
+    /// An empty cache for texts in this language.
+    pub fn new(language: Language) -> TextCache {
         let (formatted, tokens) = Default::default();
-        Before { parsed: ParsedBefore::new(language), formatted, tokens }
+        TextCache { parsed: ParsedBefore::new(language), formatted, tokens }
     }
 
-    /// Forgets everything if the language is another one now.
+    /// Forgets everything if the language has changed.
     pub fn use_language(&mut self, language: Language) {
         if self.parsed.language() != language {
-            *self = Before::new(language);
+            *self = TextCache::new(language);
         }
     }
 }
@@ -54,12 +54,12 @@ pub mod tests {
     use crate::lsp::tokens::semantic_tokens;
     use crate::lsp::tree::Tree;
 
-    /// A text that is no file, as it is read.
+    /// Analyses a text that is no file.
     pub fn read(
         text: &str,
         language: Language,
         encoding: Encoding,
-        before: &mut Before,
+        before: &mut TextCache,
     ) -> Analysis {
         let uri: Uri = "untitled:edited".parse().expect("it is one");
         let mut open = OpenTexts::default();
@@ -69,8 +69,8 @@ pub mod tests {
         Analysis::new(&uri, &open, settings, others, encoding, before).expect("it is open")
     }
 
-    /// All that a text says, as text.
-    fn said(analysis: &Analysis, before: &mut Before) -> String {
+    /// All results of a text, as text.
+    fn said(analysis: &Analysis, before: &mut TextCache) -> String {
         let (text, language) = (analysis.text(), analysis.settings.language);
         let mut said = format!("{:#?}\n{:#?}\n", analysis.registry.definitions(), analysis.lines);
         for one in analysis.registry.definitions() {
@@ -84,7 +84,7 @@ pub mod tests {
         said
     }
 
-    /// What edits put into texts.
+    /// Pieces that edits put into texts.
     const PIECES: [&str; 25] = [
         "",
         "\n",
@@ -116,7 +116,7 @@ pub mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// After any edits a text says what it says to somebody who never saw it.
+        /// After any edits a text has the same results as without a cache.
         #[test]
         fn earlier_states_of_a_text_change_nothing(
             edits in prop::collection::vec((any::<u16>(), 0usize..12, 0..PIECES.len()), 1..24),
@@ -128,7 +128,7 @@ pub mod tests {
             let encoding = if is_utf16 { Encoding::Utf16 } else { Encoding::Utf8 };
             let mut text = String::new();
             let mut lines = LineIndex::new(&text, encoding);
-            let mut before = Before::new(language);
+            let mut before = TextCache::new(language);
             for (place, length, piece) in edits {
                 let start = text.floor_char_boundary(usize::from(place) % (text.len() + 1));
                 let end = text.floor_char_boundary((start + length).min(text.len())).max(start);
@@ -143,7 +143,7 @@ pub mod tests {
                 };
                 apply(&mut text, &mut lines, vec![change]);
                 let again = read(&text, language, encoding, &mut before);
-                let mut nothing = Before::new(language);
+                let mut nothing = TextCache::new(language);
                 let new = read(&text, language, encoding, &mut nothing);
                 let again = said(&again, &mut before);
                 prop_assert_eq!(again, said(&new, &mut nothing), "{:?}", text);
@@ -161,14 +161,14 @@ pub mod tests {
                 _ => format!("a.b{at} = rate(x.y{at}"),
             })
             .collect();
-        let mut before = Before::new(language);
+        let mut before = TextCache::new(language);
         let mut count = |text: &str| {
             let analysis = read(text, language, Encoding::Utf16, &mut before);
             said(&analysis, &mut before);
-            let Before { parsed, formatted, tokens } = &before;
+            let TextCache { parsed, formatted, tokens } = &before;
             (parsed.count(), formatted.count(), tokens.computed())
         };
-        // Only what is right is formatted.
+        // Only correct definitions are formatted.
         assert_eq!(count(&lines.join("\n")), (200, 100, 300));
         lines[100].push_str(" + 1");
         assert_eq!(count(&lines.join("\n")), (201, 101, 301));

@@ -1,5 +1,5 @@
-//! The thread that reads texts as they change, and answers what the texts alone
-//! can tell. What needs a source it hands to the asker.
+//! The thread that analyses texts as they change. It answers requests for which the texts alone
+//! suffice, and passes others to the asker.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,21 +13,21 @@ use serde::Serialize;
 
 use super::actions::actions;
 use super::analysis::Analysis;
-use super::events::{Answer, News};
+use super::events::{Answer, Event};
 use super::files::{OpenTexts, path_of};
 use super::hover::hover;
 use super::positions::Encoding;
 use super::settings::Settings;
 use super::source_thread::{Question, Turn};
 use super::symbols::Search;
-use super::text_cache::Before;
+use super::text_cache::TextCache;
 use super::tree::Tree;
 use super::{formatting, names, tokens};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::project::FILE_NAME;
 
-/// What the thread is told and asked.
+/// A task for the thread.
 pub enum Task {
     /// A text was opened or changed.
     Set(Uri, i32, Arc<str>),
@@ -35,17 +35,17 @@ pub enum Task {
     Close(Uri),
     /// A file changed on disk.
     Changed,
-    /// The client asks for something of a text.
+    /// The client has a request about a text.
     Ask(RequestId, Uri, Wish),
-    /// The client asks for definitions anywhere by a part of their names.
+    /// The client searches definitions by a part of their names.
     Symbols(RequestId, String),
 }
 
-/// What a client asks for.
+/// The wish behind a request.
 pub enum Wish {
-    /// What stands at a place.
+    /// The hover text at a place.
     Hover(Position),
-    /// What stands at a place, without asking the source, which does not answer.
+    /// The hover text at a place, without the source, which does not answer.
     HoverOffline(Position),
     /// Names of the instances of an expression.
     Instances(String),
@@ -53,45 +53,44 @@ pub enum Wish {
     Symbols,
     /// The definition of a name.
     Definition(Position),
-    /// All places of a name; with its definition or without.
+    /// All places of a name, with its definition or without.
     References(Position, bool),
-    /// What renaming at a place would replace.
+    /// The range that renaming at a place would replace.
     PrepareRename(Position),
-    /// Another name, and those that sources have.
+    /// Renaming to another name; also the names of sources.
     Rename(Position, String, SourceNames),
-    /// The usual form.
+    /// The edits that format the text.
     Formatting,
-    /// The usual form of some lines.
+    /// The edits that format some lines.
     RangeFormatting(Range),
-    /// What each word is.
+    /// The tokens of the text.
     Tokens,
-    /// What fixes mistakes in a range.
+    /// The edits that fix mistakes in a range.
     Actions {
         /// The range.
         range: Range,
-        /// The kinds that are wanted, if not all.
+        /// The wanted kinds; `None` for all.
         only: Option<Vec<CodeActionKind>>,
-        /// The mistakes of the whole text, and its state in which they were found.
+        /// Version and mistakes of the last check of the whole text.
         checked: Option<(i32, Arc<Diagnostics>)>,
     },
 }
 
-/// The names of sources' metrics, as far as the sources have told them.
+/// The names of sources' metrics, as far as the sources have answered.
 #[derive(Clone, Default)]
 pub struct SourceNames {
     /// True if options choose a source.
     pub is_chosen: bool,
-    /// Names in the order of their bytes; of the source that options choose, and of
-    /// files of metadata.
-    pub told: HashMap<Option<PathBuf>, Arc<[String]>>,
+    /// Names by file of metadata, ascending by bytes; `None` is the source that options choose.
+    pub by_file: HashMap<Option<PathBuf>, Arc<[String]>>,
 }
 
 impl SourceNames {
-    /// The names that a text may take whose folder has a file of metadata, or has
-    /// none; `None` while they are awaited.
+    /// The names for a text whose folder has a file of metadata, or none. `None` until the
+    /// source answers.
     pub fn of(&self, metadata: Option<&PathBuf>) -> Option<Arc<[String]>> {
         let file = metadata.cloned();
-        let told = self.told.get(&file).or_else(|| self.told.get(&None));
+        let told = self.by_file.get(&file).or_else(|| self.by_file.get(&None));
         match told {
             Some(names) => Some(Arc::clone(names)),
             None if self.is_chosen || file.is_some() => None,
@@ -100,7 +99,7 @@ impl SourceNames {
     }
 }
 
-/// The thread's own.
+/// The thread's input: settings and channels.
 pub struct Reader {
     /// Language of the definitions.
     pub language: Language,
@@ -108,15 +107,15 @@ pub struct Reader {
     pub encoding: Encoding,
     /// Folders that are open in the editor.
     pub folders: Vec<PathBuf>,
-    /// Who asks the source.
+    /// The asker, which waits for sources.
     pub asker: Sender<Question>,
-    /// Lets the asker wait.
+    /// The right to compute, shared with the asker.
     pub turn: Turn,
-    /// Who is told.
-    pub news: Sender<News>,
+    /// The main loop.
+    pub events: Sender<Event>,
 }
 
-/// Starts the thread. It ends when nobody asks any more.
+/// Starts the thread. It ends once all senders of tasks are gone.
 pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
     let run = move || {
         let mut thread = Thread {
@@ -132,7 +131,7 @@ pub fn start(reader: Reader, tasks: Receiver<Task>) -> std::io::Result<()> {
         while let Ok(task) = tasks.recv() {
             let _turn = turn.take();
             thread.take(task);
-            // A text is read when nothing newer of it waits.
+            // A text is analysed once no newer version waits.
             while let Ok(task) = tasks.try_recv() {
                 thread.take(task);
             }
@@ -147,22 +146,21 @@ struct Thread {
     open: OpenTexts,
     /// Other files of the texts' projects.
     tree: Tree,
-    /// Folders of which was told that they are too large.
+    /// Folders that were reported as too large.
     told: HashSet<PathBuf>,
-    /// What was told of files of settings, by URI.
+    /// Reported mistakes of files of settings, by URI.
     settings: HashMap<String, Vec<lsp_types::Diagnostic>>,
-    /// What the texts said when they were read last; by URI. Without a reading
-    /// for those that changed since.
+    /// Last analyses by URI; `None` for texts that changed since.
     read: HashMap<String, Option<Arc<Analysis>>>,
-    /// What is known of the texts from their earlier states; by URI.
-    before: HashMap<String, Before>,
+    /// Caches of the texts, by URI.
+    before: HashMap<String, TextCache>,
 }
 
 impl Thread {
     fn take(&mut self, task: Task) {
         match task {
             Task::Set(uri, version, text) => {
-                // Now it belongs to the project of others, whatever it is called.
+                // Now it belongs to the project of other texts, whatever its name is.
                 if self.open.get(&uri).is_none() {
                     self.read.values_mut().for_each(|one| *one = None);
                 }
@@ -170,7 +168,7 @@ impl Thread {
                 if !is_settings(&uri) {
                     self.read.insert(uri.as_str().to_owned(), None);
                 }
-                // Other texts may mention what it defines.
+                // Other texts may mention its definitions.
                 self.forget_others(&uri);
             }
             Task::Close(uri) => {
@@ -183,13 +181,13 @@ impl Thread {
             Task::Ask(id, uri, wish) => self.answer(id, &uri, wish),
             Task::Symbols(id, query) => {
                 let found = value(&self.symbols(&query));
-                let _ = self.reader.news.send(News::Answered(id, found));
+                let _ = self.reader.events.send(Event::Answered(id, found));
             }
         }
     }
 
-    /// Definitions by a part of their names: in the texts that are open, in the files that
-    /// belong together with them, and in the folders that are open.
+    /// Definitions by a part of their names. It searches the open texts, the files of their
+    /// projects, and the open folders.
     fn symbols(&mut self, query: &str) -> Vec<SymbolInformation> {
         let mut search = Search::new(query);
         let open: Vec<Uri> = self.read.keys().filter_map(|uri| uri.parse().ok()).collect();
@@ -198,7 +196,7 @@ impl Thread {
         open.iter().flat_map(|analysis| &analysis.others).for_each(|one| search.add_file(one));
         let Reader { language, encoding, folders, .. } = &self.reader;
         for folder in folders {
-            // Stands for any file that might be there.
+            // It stands for any file that might be there.
             let any = folder.join("*");
             let settings = Settings::of(Some(&any), *language, &self.open, *encoding);
             let found = self.tree.all_of(folder, None, &settings, &self.open, *encoding);
@@ -207,7 +205,7 @@ impl Thread {
         search.found()
     }
 
-    /// Forgets what other texts said that depend on a file.
+    /// Forgets the analyses of other texts that depend on a file.
     fn forget_others(&mut self, uri: &Uri) {
         let Some(path) = path_of(uri) else { return };
         let is_settings = is_settings(uri);
@@ -229,18 +227,18 @@ impl Thread {
         }
     }
 
-    /// What a text says now; it is read if it changed.
+    /// The analysis of a text, made again if the text changed.
     fn analysis(&mut self, uri: &Uri) -> Option<Arc<Analysis>> {
         let read = self.read.get_mut(uri.as_str())?;
         if read.is_none() {
-            let Reader { language, encoding, folders, asker, news, .. } = &self.reader;
+            let Reader { language, encoding, folders, asker, events, .. } = &self.reader;
             let settings = Settings::of(path_of(uri).as_deref(), *language, &self.open, *encoding);
-            // Before what is wrong with the text.
+            // Settings come before the mistakes of the text.
             if let Some((uri, mistakes)) = new_mistakes(&settings, &mut self.settings) {
-                let _ = news.send(News::Settings(uri, mistakes));
+                let _ = events.send(Event::Settings(uri, mistakes));
             }
             let others = (&mut self.tree, &**folders);
-            let new = || Before::new(settings.language);
+            let new = || TextCache::new(settings.language);
             let before = self.before.entry(uri.as_str().to_owned()).or_insert_with(new);
             let analysis = Analysis::new(uri, &self.open, settings, others, *encoding, before)?;
             let analysis = Arc::new(analysis);
@@ -248,10 +246,10 @@ impl Thread {
             if let Some(folder) = &analysis.too_large
                 && self.told.insert(folder.clone())
             {
-                let _ = news.send(News::Notice(names::too_large(folder)));
+                let _ = events.send(Event::Notice(names::too_large(folder)));
             }
-            // Whoever is gone needs no answer.
-            let _ = news.send(News::Read(Arc::clone(&analysis)));
+            // A client that is gone needs no answer.
+            let _ = events.send(Event::Read(Arc::clone(&analysis)));
             let _ = asker.send(Question::Check(Arc::clone(&analysis)));
             return Some(analysis);
         }
@@ -261,15 +259,15 @@ impl Thread {
     fn answer(&mut self, id: RequestId, uri: &Uri, wish: Wish) {
         let Some(analysis) = self.analysis(uri) else {
             let words = "this text is not open".to_owned();
-            let _ = self.reader.news.send(News::Answered(id, Answer::Refused(words)));
+            let _ = self.reader.events.send(Event::Answered(id, Answer::Refused(words)));
             return;
         };
         let offset = |position| analysis.lines.offset(analysis.text(), position);
-        let Reader { asker, news, encoding, .. } = &self.reader;
+        let Reader { asker, events, encoding, .. } = &self.reader;
         let answers = &analysis.answers;
         let language = analysis.settings.language;
         let before = self.before.entry(uri.as_str().to_owned());
-        let before = before.or_insert_with(|| Before::new(language));
+        let before = before.or_insert_with(|| TextCache::new(language));
         let answer = match wish {
             Wish::Hover(position) => {
                 let offset = offset(position);
@@ -318,11 +316,11 @@ impl Thread {
                 _ => value(&[(); 0]),
             },
         };
-        let _ = news.send(News::Answered(id, answer));
+        let _ = events.send(Event::Answered(id, answer));
     }
 }
 
-/// What is wrong with a file of settings, unless that was told.
+/// The mistakes of a file of settings, unless they were reported.
 fn new_mistakes(
     settings: &Settings,
     told: &mut HashMap<String, Vec<lsp_types::Diagnostic>>,
@@ -339,7 +337,7 @@ pub fn is_settings(uri: &Uri) -> bool {
     path_of(uri).is_some_and(|path| path.ends_with(FILE_NAME))
 }
 
-/// An answer that is computed when it is asked for first.
+/// An answer that is computed on the first request.
 fn once<T: Serialize>(answer: &OnceLock<Arc<str>>, compute: impl FnOnce() -> T) -> Answer {
     Answer::Written(Arc::clone(answer.get_or_init(|| written(&compute()))))
 }
@@ -348,8 +346,8 @@ fn value(answer: &impl Serialize) -> Answer {
     Answer::Written(written(answer))
 }
 
-/// An answer as it goes to the client. Those about all of a text are long, and
-/// would be much longer as trees of values.
+/// Encodes an answer. Answers about a whole text are long, and would be much longer as trees of
+/// values.
 fn written(answer: &impl Serialize) -> Arc<str> {
     // Values of the protocol always serialise.
     serde_json::to_string(answer).unwrap_or_else(|_| "null".to_owned()).into()

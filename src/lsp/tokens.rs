@@ -1,4 +1,4 @@
-//! Semantic tokens: what each word of a text is.
+//! Semantic tokens: the kind of each word of a text.
 
 use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
 
@@ -23,14 +23,13 @@ const KINDS: [SemanticTokenType; 8] = [
 /// The modifiers; each is a bit.
 const MODIFIERS: [SemanticTokenModifier; 1] = [SemanticTokenModifier::DECLARATION];
 
-/// What the numbers in tokens mean.
+/// The meaning of the numbers in tokens.
 pub fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend { token_types: KINDS.to_vec(), token_modifiers: MODIFIERS.to_vec() }
 }
 
-/// The tokens of a text, in the protocol's form: each is relative to the one
-/// before it. A token of several lines is one for each line. Lines that are in
-/// `before` are not read again.
+/// The tokens of a text in the protocol's form, each relative to the one before it. A token of
+/// several lines is split by lines. Lines in `before` are not analysed again.
 pub fn semantic_tokens(
     text: &str,
     index: &LineIndex,
@@ -39,7 +38,7 @@ pub fn semantic_tokens(
 ) -> Vec<SemanticToken> {
     let mut all = Vec::new();
     let mut lines = Lines::new(SourceId(0), text, language.dialect);
-    // The line of the last token, and where the next logical line begins.
+    // The line of the last token, and the start of the next logical line.
     let (mut last, mut start) = (0, 0);
     while lines.next_line().is_some() {
         let raw = &text[start..lines.position()];
@@ -60,7 +59,7 @@ pub fn semantic_tokens(
 /// The tokens of a logical line, as if the text began with it.
 fn tokens_of_line(text: &str, encoding: Encoding, language: Language) -> Vec<SemanticToken> {
     let index = &LineIndex::new(text, encoding);
-    let mut found = Found { text, index, tokens: Vec::new(), line: 0, column: 0 };
+    let mut found = TokenList { text, index, tokens: Vec::new(), line: 0, column: 0 };
     let mut lines = Lines::new(SourceId(0), text, language.dialect);
     while let Some(line) = lines.next_line() {
         let start = line.text.len() - line.text.trim_start().len();
@@ -101,7 +100,7 @@ fn kind(token: &Token<'_>) -> Option<SemanticTokenType> {
     })
 }
 
-struct Found<'t> {
+struct TokenList<'t> {
     text: &'t str,
     index: &'t LineIndex,
     tokens: Vec<SemanticToken>,
@@ -109,7 +108,7 @@ struct Found<'t> {
     column: u32,
 }
 
-impl Found<'_> {
+impl TokenList<'_> {
     fn add(&mut self, place: std::ops::Range<usize>, kind: &SemanticTokenType, modifiers: u32) {
         let kind = KINDS.iter().position(|one| one == kind).unwrap_or(0);
         let mut from = place.start;

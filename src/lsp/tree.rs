@@ -1,5 +1,4 @@
-//! The definition files that belong together with one that is open: all of its project,
-//! each read once for each state.
+//! The definition files in the project of an open file. Each state of a file is read once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use super::analysis::{Mention, add_mentions};
 use super::files::{ENDINGS, OpenTexts, uri_of};
 use super::positions::{Encoding, LineIndex};
 use super::settings::Settings;
-use super::unregistered_names::{Unregistered, unregistered};
+use super::unregistered_names::{UnregisteredName, unregistered};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::Registry;
@@ -20,16 +19,15 @@ use crate::stamps::Stamp;
 use crate::syntax::{ParsedBefore, first_files_below, is_hidden, is_passed_over};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
-/// Identifiers of files begin here, so that they are not those of a text that is
-/// open and of parts of it.
+/// First identifier of files. The open text and its parts have smaller ones.
 const FIRST: u32 = 1 << 20;
 
-/// Most entries of folders that are looked at: somebody who types waits for it.
+/// Entries of folders that are visited, at most: the user waits meanwhile.
 pub const MAX_LOOKED_AT: usize = 20_000;
 
-/// A definition file as it was read.
+/// An analysed definition file.
 #[derive(Debug)]
-pub struct Parsed {
+pub struct ParsedFile {
     /// The text, whose spans have this identifier.
     pub id: SourceId,
     /// The text with its name.
@@ -38,8 +36,8 @@ pub struct Parsed {
     pub lines: LineIndex,
     /// Its definitions.
     pub registry: Registry,
-    /// The names in lines that the registry has nothing of.
-    pub unregistered: Vec<Unregistered>,
+    /// The names in lines that the registry left out.
+    pub unregistered: Vec<UnregisteredName>,
 }
 
 /// A file of the project.
@@ -47,17 +45,17 @@ pub struct Parsed {
 pub struct Other {
     /// The file.
     pub path: PathBuf,
-    /// What it says.
-    pub parsed: Arc<Parsed>,
+    /// Its analysis.
+    pub parsed: Arc<ParsedFile>,
     /// True if its definitions are over the fleet.
     pub is_over_fleet: bool,
 }
 
 impl Other {
-    /// Adds the places of a name in it, in their order.
+    /// Adds the places of a name in it, in order.
     pub fn add_mentions(&self, name: &str, found: &mut Vec<Mention>) {
-        let Parsed { text, registry, unregistered, .. } = &*self.parsed;
-        // Most files have nothing to do with it.
+        let ParsedFile { text, registry, unregistered, .. } = &*self.parsed;
+        // Most files lack the name.
         if text.text.contains(name) {
             add_mentions(name, registry.definitions().iter(), unregistered, found);
         }
@@ -74,26 +72,26 @@ impl Other {
 /// The files of a project.
 #[derive(Debug, Default)]
 pub struct Others {
-    /// Those that were read, in the order of their names.
+    /// The analysed files, in the order of their names.
     pub files: Vec<Other>,
-    /// Those that cannot be read as text.
+    /// Files that cannot be read as text.
     pub unread: Vec<PathBuf>,
-    /// The folder, if there are more files than are looked at.
+    /// The folder, if it has too many files.
     pub too_large: Option<PathBuf>,
 }
 
-/// Files that were read, with what tells whether they changed.
+/// Analysed files, each with a stamp to detect changes.
 #[derive(Debug, Default)]
 pub struct Tree {
-    files: HashMap<PathBuf, (State, Language, Option<Arc<Parsed>>)>,
-    /// What earlier states of the files said that are open, since these change.
+    files: HashMap<PathBuf, (State, Language, Option<Arc<ParsedFile>>)>,
+    /// Parsed expressions of open files, since these change often.
     before: HashMap<PathBuf, ParsedBefore>,
     last: u32,
-    /// How many files were read in all, for tests.
+    /// Number of files read in all, for tests.
     pub reads: usize,
 }
 
-/// What changes when a file does.
+/// State of a file; it changes with the file.
 #[derive(Clone, Debug)]
 enum State {
     Open(Arc<str>),
@@ -112,7 +110,7 @@ impl PartialEq for State {
 
 impl Tree {
     /// The other definition files of a file's project. The project is the folder of its
-    /// settings, or else the one that the editor has open, or else its own.
+    /// settings, else the folder that is open in the editor, else the file's own.
     pub fn others(
         &mut self,
         path: &Path,
@@ -125,7 +123,7 @@ impl Tree {
         self.all_of(root, Some(path), settings, open, encoding)
     }
 
-    /// The definition files of the projects around that of a file, besides its own.
+    /// The definition files of the projects around that of a file, without its own.
     pub fn around(&mut self, settings: &Settings, open: &OpenTexts, encoding: Encoding) -> Others {
         let own = settings.file.as_deref().and_then(Path::parent);
         let Some((own, root)) = own.and_then(|own| Some((own, outermost(own)?))) else {
@@ -137,9 +135,9 @@ impl Tree {
         others
     }
 
-    /// All files of definitions below a folder but for one: those that `check` reads where
-    /// there are settings, and else those that end as usual or as that one. Files that are
-    /// open are among them.
+    /// All definition files below a folder except one. With settings these are the files that
+    /// `check` reads. Without, they have the usual endings or that of the file. Open files are
+    /// among them.
     pub fn all_of(
         &mut self,
         folder: &Path,
@@ -167,12 +165,12 @@ impl Tree {
         let mut others = Others { too_large, ..Others::default() };
         let mut of_folders: HashMap<PathBuf, Settings> = HashMap::new();
         for file in files.into_iter().filter(|file| Some(&**file) != path) {
-            // Stands for any file that might be there.
+            // It stands for any file that might be there.
             let any = file.with_file_name("*");
             let new = || Settings::of(Some(&any), settings.options, open, encoding);
             let of_file = of_folders.entry(any.clone()).or_insert_with(new);
             let is_over_fleet = of_file.is_over_fleet(&file);
-            // All of a project have one dialect.
+            // All files of a project have one dialect.
             let extensions = of_file.language.extensions || is_over_fleet;
             let language = Language { extensions, ..settings.language };
             match self.parsed(&file, language, open, encoding) {
@@ -189,7 +187,7 @@ impl Tree {
         language: Language,
         open: &OpenTexts,
         encoding: Encoding,
-    ) -> Option<Arc<Parsed>> {
+    ) -> Option<Arc<ParsedFile>> {
         let state = match open.of_path(path) {
             Some(open) => State::Open(Arc::clone(&open.text)),
             None => State::OnDisk(Stamp::of(path)?),
@@ -222,7 +220,12 @@ impl Tree {
 }
 
 /// Reads the text of a file.
-fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: Encoding) -> Parsed {
+fn parse(
+    id: SourceId,
+    text: SourceText,
+    before: &mut ParsedBefore,
+    encoding: Encoding,
+) -> ParsedFile {
     let language = before.language();
     let mut sources = SourceMap::default();
     sources.insert(id, text.clone());
@@ -233,10 +236,10 @@ fn parse(id: SourceId, text: SourceText, before: &mut ParsedBefore, encoding: En
     let unregistered = unregistered(id, &text.text, &registry, has_mistakes, before);
     before.end_reading();
     let lines = LineIndex::new(&text.text, encoding);
-    Parsed { id, text, lines, registry, unregistered }
+    ParsedFile { id, text, lines, registry, unregistered }
 }
 
-/// The folder whose files belong together with a file.
+/// The folder of a file's project.
 fn root_of<'p>(path: &'p Path, folders: &'p [PathBuf], settings: &'p Settings) -> &'p Path {
     let own = path.parent().unwrap_or(path);
     let above = |folder: &&Path| path.starts_with(folder);

@@ -1,6 +1,6 @@
-//! Names in lines that the registry has nothing of: in lines of help texts, in
-//! definitions with a mistake, and in those of a name that is taken. Whoever looks for
-//! a name means these too. What is wrong with the lines is told elsewhere.
+//! Names in lines that the registry left out: in help texts, in definitions with a mistake, and
+//! in those of a name that is taken. A search for a name includes them. Other modules report
+//! the mistakes.
 
 use std::ops::Range;
 
@@ -14,49 +14,49 @@ use crate::text::{SourceId, Span};
 
 use super::positions::number;
 
-/// A name in such a line.
+/// A name in a line that the registry left out.
 #[derive(Clone, Debug)]
-pub struct Unregistered {
+pub struct UnregisteredName {
     /// The name.
     pub name: Box<str>,
-    /// Where it is written.
+    /// Its place.
     pub span: Span,
-    /// The whole definition, from its name on, where the name is what it defines.
+    /// The whole definition from its name on, if the line defines this name.
     pub definition: Option<Span>,
 }
 
-/// The names in lines of a text that its registry has nothing of, in their order.
+/// The names in lines of a text that its registry left out, in order.
 pub fn unregistered(
     id: SourceId,
     text: &str,
     registry: &Registry,
     has_mistakes: bool,
     before: &mut ParsedBefore,
-) -> Vec<Unregistered> {
+) -> Vec<UnregisteredName> {
     if !has_mistakes && !text.contains("oneline") && !text.contains("helptext") {
         return Vec::new();
     }
-    let mut found = Found { id, language: before.language(), names: Vec::new() };
+    let mut found = NameList { id, language: before.language(), names: Vec::new() };
     for outlined in outline_again(text, before) {
         found.add(&outlined, registry);
     }
     found.names
 }
 
-/// True if what follows a name and `(` is an attribute, whichever, and its text.
+/// True if the text behind a name and `(` is any attribute with its text.
 fn is_of_help_text(text: &str) -> bool {
     let Some((attribute, rest)) = text.split_once(')') else { return false };
     let rest = rest.trim_start();
     !attribute.contains('.') && rest.starts_with('=') && !rest.starts_with("==")
 }
 
-struct Found {
+struct NameList {
     id: SourceId,
     language: Language,
-    names: Vec<Unregistered>,
+    names: Vec<UnregisteredName>,
 }
 
-impl Found {
+impl NameList {
     fn add(&mut self, OutlinedLine { line, form, .. }: &OutlinedLine<'_>, registry: &Registry) {
         match form {
             LineForm::Blank | LineForm::Comment => {}
@@ -72,8 +72,7 @@ impl Found {
         }
     }
 
-    /// Adds the names in a line that is refused, as far as it has the form of a definition
-    /// or of a help text.
+    /// Adds the names in a refused line, if it has the form of a definition or of a help text.
     fn add_mistaken(&mut self, line: &Line<'_>) {
         let text = &*line.text;
         let start = text.len() - text.trim_start_matches(is_space).len();
@@ -122,7 +121,7 @@ impl Found {
 
     fn push(&mut self, line: &Line<'_>, name: Range<usize>, definition: Option<Span>) {
         let span = self.span(line, name.clone());
-        self.names.push(Unregistered { name: line.text[name].into(), span, definition });
+        self.names.push(UnregisteredName { name: line.text[name].into(), span, definition });
     }
 
     fn span(&self, line: &Line<'_>, range: Range<usize>) -> Span {

@@ -19,7 +19,7 @@ use crate::engine::Session;
 
 /// The metadata in the archive so far.
 #[derive(Debug, Default)]
-pub struct Described {
+pub struct WrittenMetadata {
     /// The metrics of the last update.
     metrics: Option<Arc<[Metric]>>,
     /// Metrics, by their identifiers in the archive.
@@ -30,12 +30,12 @@ pub struct Described {
     labels: FxHashMap<LabelLevel, Vec<LabelSet>>,
     /// True if the source may have other labels than those in the archive.
     pub labels_are_due: bool,
-    /// Descriptions of what the archive cannot hold.
+    /// Messages about metadata that the archive cannot hold.
     refused: Vec<String>,
 }
 
-impl Described {
-    /// Writes what is new about some metrics, and the labels if they are due.
+impl WrittenMetadata {
+    /// Writes new metadata of some metrics, and the labels if they are due.
     ///
     /// # Errors
     /// The source failed, or the archive cannot be written.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The caller decides when to take the next sample and how to react if the
-//! source fails. This module knows neither options nor messages.
+//! source fails.
 
 mod domains;
 mod error;
@@ -34,7 +34,7 @@ use crate::engine::Session;
 use self::domains::Domains;
 pub use self::error::RecorderError;
 pub use self::label::Origin;
-use self::metadata::Described;
+use self::metadata::WrittenMetadata;
 pub use self::recording::{Recording, Records};
 pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
@@ -84,7 +84,7 @@ pub struct Recorder<S> {
     /// The mark at the source's end that is the last record.
     marked: Option<Timestamp>,
     writer: Option<ArchiveWriter>,
-    described: Described,
+    described: WrittenMetadata,
     domains: Domains,
     extent: Extent,
     /// The last time for which anything was written. If a sample broke off,
@@ -130,7 +130,7 @@ impl<S: FetchSource> Recorder<S> {
             gap: false,
             marked: None,
             writer: None,
-            described: Described::default(),
+            described: WrittenMetadata::default(),
             domains: Domains::default(),
             extent: Extent::default(),
             most_metrics: 0,
@@ -328,8 +328,8 @@ impl<S: FetchSource> Recorder<S> {
             let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
             let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
-            // An archive may have values of instances that nobody has named. Derived values
-            // have them in them, so they stay.
+            // An archive may have values of instances without a name. Derived values
+            // include them, so they stay.
             let had_values = set.outcome.is_ok();
             let nameless = tidy(metric, domain, is_archive, set);
             if had_values

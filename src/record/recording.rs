@@ -1,4 +1,4 @@
-//! What is to be recorded, of which source, and into which archive.
+//! The input of a recording: its source, its metrics, and the archive to write.
 
 use std::path::PathBuf;
 
@@ -29,11 +29,11 @@ pub struct Recording<S> {
     pub is_archive: bool,
     /// Times at which labels of an archive change, in order.
     pub label_times: Vec<Timestamp>,
-    /// For an archive that is read record by record: what its records say.
+    /// Facts about the records of an archive that is read record by record.
     pub records: Option<Records<S>>,
 }
 
-/// What the records of a source that is an archive say.
+/// Facts about the records of an archive that is the source.
 #[derive(Debug)]
 pub struct Records<S> {
     /// Tells whether the record that was fetched last has a metric, even without values.

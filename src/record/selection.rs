@@ -30,7 +30,7 @@ pub struct Metric {
     pub operands: Option<Box<[Pmid]>>,
 }
 
-/// The reason why something that was requested is not recorded.
+/// The reason why a requested metric is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftOut {
@@ -59,7 +59,7 @@ pub enum Notice {
     LeftOut(Box<str>, LeftOut),
     /// A metric that was left out is recorded.
     Recorded(Box<str>),
-    /// Values of a metric are left out because nobody knows the names of their
+    /// Values of a metric are left out because the source has no names of their
     /// instances, such as this one.
     Nameless(Box<str>, InstId),
     /// Values of a metric are not of its type: the archive has this status instead.

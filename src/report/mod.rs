@@ -6,7 +6,7 @@
 //! JSON, Arrow or Parquet, as `export` writes them. Both use the same rows, and
 //! write values, fields and descriptors in the same way.
 //!
-//! [`findings`] is what checks and tests find, for continuous integration.
+//! [`findings`] has the results of checks and tests, for continuous integration.
 //!
 //! Each form has its own file, and an entry in `samples/mod.rs` or
 //! `table/mod.rs`.

@@ -9,7 +9,7 @@ use pmderive_runtime::program::Reason;
 
 use crate::report::plain::{text, write_value};
 
-use super::file::Expected;
+use super::file::ExpectedTimelines;
 use super::report::Failure;
 use super::timeline::{Item, Number, Tolerance};
 
@@ -34,7 +34,7 @@ pub struct Why {
 }
 
 /// All differences at a step, with its time.
-pub fn compare(expected: &Expected, at: (usize, Duration), got: &Got<'_>) -> Vec<Failure> {
+pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_>) -> Vec<Failure> {
     let (step, _) = at;
     let mut failures = Vec::new();
     let failure = |instance: Option<&str>, wanted: &Item, got: String, why: Option<Why>| Failure {

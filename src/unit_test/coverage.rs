@@ -1,9 +1,8 @@
-//! What the tests of a file exercise: definitions that were evaluated, and the
-//! branches of `?:` that were chosen.
+//! Coverage of the tests of a file: evaluated definitions, and chosen branches of `?:`.
 //!
-//! For each branch there is a probe, an expression that is not 0 where the branch
-//! is chosen. Probes are evaluated beside what a test expects, in the same
-//! session, and change nothing there.
+//! Each branch has a probe: an expression that is not 0 where the branch is chosen. Probes are
+//! evaluated beside the expected results, in the same session. They do not affect these
+//! results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,42 +17,42 @@ const MAX_CONDITION: usize = 4_000;
 /// Most branches of one definition that are probed.
 const MAX_BRANCHES: usize = 200;
 
-/// What the tests of a file exercise.
+/// Coverage of the tests of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    /// The definitions of the file, in their order.
-    pub definitions: Vec<Covered>,
+    /// The definitions of the file, in order.
+    pub definitions: Vec<CoverageItem>,
     /// The branches in them.
-    pub branches: Vec<Covered>,
+    pub branches: Vec<CoverageItem>,
 }
 
-/// A definition or branch.
+/// A definition or branch, and whether a test exercises it.
 #[derive(Clone, Debug)]
-pub struct Covered {
+pub struct CoverageItem {
     /// The definition.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
-    /// What it is, in words, for a branch with the condition on which it is chosen.
+    /// Description; for a branch it has the condition under which it is chosen.
     pub what: String,
-    /// True once a test has come by.
+    /// True once a test has exercised it.
     pub is_exercised: bool,
 }
 
-/// Branches, by position, with their probes.
+/// Branches by position, each with its probe.
 pub(super) type BranchProbes = Vec<(usize, Arc<Registered>)>;
 
-/// The parts of what tests exercise, while they run.
+/// Coverage while tests run, with the probes.
 #[derive(Default)]
 pub(super) struct Probes {
     pub coverage: Coverage,
-    /// For each definition, its position, and the branches with their probes.
+    /// For each definition, its position and its branches with their probes.
     of_definition: HashMap<Arc<str>, (usize, BranchProbes)>,
 }
 
 impl Probes {
-    /// Makes probes of the definitions that can be used. Others are never evaluated, and
-    /// their mistakes are told.
+    /// Makes probes of the usable definitions. Others are never evaluated, and their mistakes
+    /// are reported.
     pub fn new(
         registry: &Registry,
         is_usable: impl Fn(&Registered) -> bool,
@@ -62,7 +61,7 @@ impl Probes {
         let mut probes = Probes::default();
         for one in registry.definitions().iter().filter(|one| is_usable(one)) {
             let position = probes.coverage.definitions.len();
-            probes.coverage.definitions.push(Covered {
+            probes.coverage.definitions.push(CoverageItem {
                 name: one.name.clone(),
                 span: one.name_span,
                 what: format!("`{}` is evaluated by no test", one.name),
@@ -82,7 +81,7 @@ impl Probes {
         sources: &mut SourceMap,
     ) -> BranchProbes {
         let mut found = Vec::new();
-        // The condition on which each node is computed, once it is known.
+        // The condition under which each node is computed, once known.
         let mut waiting: Vec<(ExprId, String)> = vec![(one.expr.root(), String::new())];
         while let Some((id, condition)) = waiting.pop() {
             let NodeKind::Ternary { guard, yes, no } = &one.expr.node(id).kind else {
@@ -107,7 +106,7 @@ impl Probes {
                     found.push((self.coverage.branches.len(), Arc::new(probe)));
                     let shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
                     let when = if condition.is_empty() { "" } else { " where it is asked for" };
-                    self.coverage.branches.push(Covered {
+                    self.coverage.branches.push(CoverageItem {
                         name: one.name.clone(),
                         span: one.expr.node(branch).span,
                         what: format!(
@@ -122,8 +121,8 @@ impl Probes {
         found
     }
 
-    /// Takes note that a test evaluates these definitions; gives the probes of
-    /// their branches, by position.
+    /// Notes that a test evaluates these definitions. Returns the probes of their branches, by
+    /// position.
     pub fn exercise(&mut self, names: &[Arc<str>]) -> BranchProbes {
         let mut probes = Vec::new();
         for (position, branches) in names.iter().filter_map(|name| self.of_definition.get(name)) {
@@ -135,19 +134,19 @@ impl Probes {
 }
 
 impl Coverage {
-    /// What no test exercises, in the order of the texts.
-    pub fn missing(&self) -> Vec<&Covered> {
+    /// The parts that no test exercises, in the order of the texts.
+    pub fn missing(&self) -> Vec<&CoverageItem> {
         let of_definition = self.definitions.iter().filter(|one| !one.is_exercised);
-        // Of what is not evaluated at all no branch need be told.
+        // Branches of a definition that is never evaluated are not listed.
         let is_evaluated =
             |name: &str| self.definitions.iter().any(|one| &*one.name == name && one.is_exercised);
         let of_branch = self.branches.iter().filter(|one| !one.is_exercised);
         let of_branch = of_branch.filter(|one| is_evaluated(&one.name));
-        let mut missing: Vec<&Covered> = of_definition.chain(of_branch).collect();
+        let mut missing: Vec<&CoverageItem> = of_definition.chain(of_branch).collect();
         missing.sort_by_key(|one| (one.span.source, one.span.start));
-        // Nor what is within a branch that is told.
+        // Nor are branches within a listed one.
         let mut told: Option<Span> = None;
-        missing.retain(|Covered { span, .. }| {
+        missing.retain(|CoverageItem { span, .. }| {
             let is_within =
                 told.is_some_and(|told| told.source == span.source && span.end <= told.end);
             told = if is_within { told } else { Some(*span) };
@@ -156,8 +155,8 @@ impl Coverage {
         missing
     }
 
-    /// How many of these are exercised, and how many there are.
-    pub fn count(covered: &[Covered]) -> (usize, usize) {
+    /// The number of exercised parts, and of all.
+    pub fn count(covered: &[CoverageItem]) -> (usize, usize) {
         (covered.iter().filter(|one| one.is_exercised).count(), covered.len())
     }
 }

@@ -1,5 +1,5 @@
-//! The definitions and expressions that a file tests: read and registered, with what is
-//! said of those that have mistakes.
+//! Reads and registers the definitions and expressions that a file tests. Those with mistakes
+//! get a message.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::syntax::{definition_files, load_files, name_mistake};
 use crate::text::{SourceMap, Span};
 
 impl TestFile {
-    /// Reads what the folders of its definition files say of their language. What the file
-    /// itself says counts first. Mistakes in settings are those of its folders.
+    /// Reads the language settings in the folders of the definition files. Settings in the test
+    /// file take precedence. Mistakes in folders' settings stay with the folders.
     pub fn read_settings(&mut self, diagnostics: &mut Diagnostics) {
         for path in self.files.iter().chain(&self.fleet_files) {
             for file in definition_files(&path.value, false).into_iter().flatten() {
@@ -40,8 +40,8 @@ impl TestFile {
     }
 }
 
-/// Registers the definitions of files, and those that stand in the file itself. True if
-/// all files could be read.
+/// Registers the definitions of files, and those in the test file itself. Returns true if all
+/// files could be read.
 pub(super) fn add_definitions(
     paths: &[Spanned<PathBuf>],
     written: Option<&FileText>,
@@ -78,14 +78,15 @@ pub(super) fn add_definitions(
     is_whole
 }
 
-/// What is said of a definition whose text has mistakes, which are told themselves.
+/// The message about a definition whose text has mistakes. The mistakes are reported
+/// separately.
 pub(super) const MISTAKEN: &str = "there are mistakes in its definition";
 
-/// What is said of an expression whose text has mistakes.
+/// The message about an expression whose text has mistakes.
 pub(super) const WRONG_TEXT: &str = "the text of the expression is wrong";
 
-/// Why a subject that nothing defines cannot be read as an expression: it names a
-/// definition whose text has mistakes, or may be in a file that cannot be read.
+/// The reason for which a subject without a definition is no expression. Its definition has
+/// mistakes, or may be in an unreadable file.
 pub(super) fn unread(
     subject: &FileText,
     registry: &Registry,

@@ -21,15 +21,15 @@ use super::timeline::{Timeline, Tolerance};
 pub struct TestFile {
     /// The file's text in the source map.
     pub source: SourceId,
-    /// Language of all that the file tests.
+    /// Language of all definitions in the file.
     pub language: Language,
-    /// True if the file says which dialect that is.
+    /// True if the file names that dialect.
     pub has_dialect: bool,
-    /// Whether definitions may use extensions whose folder says nothing of them.
+    /// Whether definitions may use extensions if their folder does not say.
     pub extensions: bool,
-    /// True if the file decides about extensions, and no folder does.
+    /// True if the file decides about extensions instead of folders.
     pub has_extensions: bool,
-    /// What the folders of the definition files say, once that was read.
+    /// The settings of the definition files' folders; filled by `read_settings`.
     pub folders: Folders,
     /// Definition files and directories.
     pub files: Vec<Spanned<PathBuf>>,
@@ -43,10 +43,10 @@ pub struct TestFile {
     pub metadata: MemoryMetadata,
     /// Names of instances by domain. An instance's position is its identifier.
     pub instances: BTreeMap<InDom, Vec<Box<str>>>,
-    /// The cases, in their order.
+    /// The cases, in order.
     pub cases: Vec<Case>,
     /// Definitions that must be refused.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<ExpectedRefusal>,
 }
 
 /// One test: samples, and the expected results.
@@ -63,7 +63,7 @@ pub struct Case {
     /// The hosts of a fleet. If there are any, the expected results are over them.
     pub hosts: Vec<Host>,
     /// The expected results, by metric or expression.
-    pub expected: Vec<Expected>,
+    pub expected: Vec<ExpectedTimelines>,
 }
 
 /// The samples of one host.
@@ -94,7 +94,7 @@ pub struct Host {
 
 /// The expected results of one metric or expression.
 #[derive(Debug)]
-pub struct Expected {
+pub struct ExpectedTimelines {
     /// The name or expression.
     pub subject: FileText,
     /// Timelines by instance, or over a fleet by group of hosts. A timeline without a
@@ -106,7 +106,7 @@ pub struct Expected {
 
 /// A definition or expression that must be refused.
 #[derive(Debug)]
-pub struct Rejected {
+pub struct ExpectedRefusal {
     /// Name of the test.
     pub name: FileText,
     /// The definition or expression.

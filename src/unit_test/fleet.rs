@@ -1,5 +1,5 @@
-//! Runs cases with several hosts: each has samples of its own, and what is expected is
-//! over all of them.
+//! Runs cases with several hosts: each host has samples of its own. The expected results are
+//! over all hosts.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use pmderive_runtime::source::SourceError;
 
 use super::compare::Got;
 use super::definitions::{MISTAKEN, WRONG_TEXT, add_definitions, mistake, parse, unread};
-use super::file::{Case, Expected, FileText, Host, TestFile};
+use super::file::{Case, ExpectedTimelines, FileText, Host, TestFile};
 use super::groups::labels_of;
 use super::report::{Report, unusable};
 use super::series::{self, SeriesSource, name_of};
@@ -23,7 +23,7 @@ use crate::fleet::aggregates::{
     Aggregates, FleetDefinitions, HostMetrics, Schedule, of_hosts_counted,
 };
 use crate::fleet::columns::{Columns, Heads, Lanes};
-use crate::fleet::frame::{Event, Exported, Frame, Instances, Schema};
+use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
@@ -41,7 +41,7 @@ pub struct Fleet<'t> {
 }
 
 /// A host of a case.
-struct Running<'c> {
+struct RunningHost<'c> {
     host: &'c Host,
     target: Arc<Target>,
     session: Session<SeriesSource<'c>>,
@@ -52,8 +52,7 @@ struct Running<'c> {
 }
 
 impl<'t> Fleet<'t> {
-    /// Reads the definitions, and all expressions that cases with hosts expect
-    /// something of.
+    /// Reads the definitions, and the expressions that cases with hosts have expectations of.
     pub fn read(
         file: &'t TestFile,
         hosts: &Registry,
@@ -82,7 +81,7 @@ impl<'t> Fleet<'t> {
         Fleet { file, registry, is_whole, across: Arc::new(across) }
     }
 
-    /// Runs a case, once for each way to compute.
+    /// Runs a case, once for each backend.
     pub fn run(
         &self,
         case: &Case,
@@ -115,8 +114,8 @@ impl<'t> Fleet<'t> {
         report
     }
 
-    /// Runs a case; gives all that was found, by step and subject. What is expected is
-    /// compared if `is_compared`.
+    /// Runs a case with one backend. Returns all results, by step and subject. With
+    /// `is_compared` they are compared with the expected ones.
     fn run_with(
         &self,
         case: &Case,
@@ -131,7 +130,7 @@ impl<'t> Fleet<'t> {
                 SinkSet::NONE
             });
         let start = |host| self.start(case, host, hosts, engine);
-        let mut running: Vec<Running<'_>> =
+        let mut running: Vec<RunningHost<'_>> =
             case.hosts.iter().map(start).collect::<Result<_, _>>()?;
         let targets: Vec<Arc<Target>> = running.iter().map(|one| Arc::clone(&one.target)).collect();
         aggregates.collector.set_targets(&targets);
@@ -168,7 +167,7 @@ impl<'t> Fleet<'t> {
         host: &'c Host,
         hosts: &Registry,
         engine: &Arc<Engine>,
-    ) -> Result<Running<'c>, SourceError>
+    ) -> Result<RunningHost<'c>, SourceError>
     where
         't: 'c,
     {
@@ -178,29 +177,29 @@ impl<'t> Fleet<'t> {
         let selection: Vec<&Registered> = operands_of(&self.across, hosts, false);
         let mut found = Diagnostics::default();
         session.choose(&selection, &mut found)?;
-        let mut metrics: Vec<(Exported, usize)> = session
+        let mut metrics: Vec<(ExportedMetric, usize)> = session
             .metrics()
             .iter()
             .enumerate()
-            .filter_map(|(at, metric)| Some((Exported::of(metric, SinkSet::NONE, None)?, at)))
+            .filter_map(|(at, metric)| Some((ExportedMetric::of(metric, SinkSet::NONE, None)?, at)))
             .collect();
         metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        let (metrics, positions): (Vec<Exported>, Vec<usize>) = metrics.into_iter().unzip();
+        let (metrics, positions): (Vec<ExportedMetric>, Vec<usize>) = metrics.into_iter().unzip();
         let labels: Labels =
             host.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let target = Target::new(host.name.clone(), HostSpec::local(), labels, GroupId(0));
         let schema = Arc::new(Schema { metrics: metrics.into() });
         let (target, space) = (Arc::new(target), Space::default());
-        Ok(Running { host, target, session, space, schema, positions })
+        Ok(RunningHost { host, target, session, space, schema, positions })
     }
 
-    /// Why a name cannot be read as an expression, if that is so.
+    /// The reason for which a name is no expression, if there is one.
     fn unread(&self, subject: &FileText) -> Option<&'static str> {
         unread(subject, &self.registry, self.is_whole, &self.file.metadata)
     }
 
-    /// What is wrong with a definition or expression, if anything is.
-    fn mistake(&self, expected: &Expected, aggregates: &Aggregates) -> Option<String> {
+    /// The mistake of a definition or expression, if there is one.
+    fn mistake(&self, expected: &ExpectedTimelines, aggregates: &Aggregates) -> Option<String> {
         let text = expected.subject.text.trim();
         if of_hosts_counted(text) {
             return None;
@@ -214,15 +213,15 @@ impl<'t> Fleet<'t> {
     }
 }
 
-impl Running<'_> {
-    /// Takes a step, and tells what came of it.
+impl RunningHost<'_> {
+    /// Takes a step, and passes the result to the aggregates.
     fn step(&mut self, file: &TestFile, slot: Slot, at: Nanos, aggregates: &mut Aggregates) {
         let step = usize::try_from(slot.0).unwrap_or(usize::MAX);
         if self.host.missed.contains(&step) {
             self.session.source().feed().pass();
             return aggregates.collector.missed(&self.target, slot);
         }
-        let Running { target, session, space, schema, positions, .. } = self;
+        let RunningHost { target, session, space, schema, positions, .. } = self;
         let Ok(sample) = session.sample(space) else {
             return aggregates.collector.failed(target, slot);
         };
@@ -259,8 +258,12 @@ impl Running<'_> {
     }
 }
 
-/// What a definition over the fleet has in a frame.
-fn got<'g>(expected: &'g Expected, frame: Option<&'g Frame>, mistake: Option<&'g str>) -> Got<'g> {
+/// The result of a definition over the fleet in a frame.
+fn got<'g>(
+    expected: &'g ExpectedTimelines,
+    frame: Option<&'g Frame>,
+    mistake: Option<&'g str>,
+) -> Got<'g> {
     if let Some(mistake) = mistake {
         return Got::Failed(PmStatus::BADDERIVE, Some(mistake));
     }
@@ -269,7 +272,7 @@ fn got<'g>(expected: &'g Expected, frame: Option<&'g Frame>, mistake: Option<&'g
         let (at, metric) = frame.schema.find(name)?;
         Some((metric.value_type, frame.columns.get(at)?))
     });
-    // No host has ever had what it takes.
+    // No host has ever had its operand.
     let Some((value_type, column)) = found else { return Got::Empty(Reason::OperandEmpty) };
     match column.status {
         Status::Values => {
@@ -286,8 +289,8 @@ fn got<'g>(expected: &'g Expected, frame: Option<&'g Frame>, mistake: Option<&'g
     }
 }
 
-/// The name of a group as a test writes it: what counts is its labels.
-fn as_written<'n>(name: &'n str, expected: &'n Expected) -> &'n str {
+/// The name of a group as the test spells it. Only its labels count.
+fn as_written<'n>(name: &'n str, expected: &'n ExpectedTimelines) -> &'n str {
     let mut written = expected.timelines.iter().filter_map(|(name, _)| Some(&*name.as_ref()?.text));
     let Ok(labels) = labels_of(name) else { return name };
     let is_same = |text: &&str| *text == name || labels_of(text).as_ref() == Ok(&labels);

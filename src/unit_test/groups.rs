@@ -1,14 +1,13 @@
 //! Names of groups of hosts, such as `{rack="a",dc="x"}`, read as labels.
 //!
-//! People write blanks and orders of their own. Which labels a group has is not
-//! known here.
+//! Users choose blanks and the order of labels.
 
 use std::ops::Range;
 
 /// The labels in the name of a group, by name.
 pub(super) type GroupLabels = Vec<(String, String)>;
 
-/// Why a text is no name of a group, and where.
+/// The mistake in a text that is no name of a group.
 #[derive(Debug, PartialEq)]
 pub(super) struct NoGroup {
     /// The bytes at fault.
@@ -64,7 +63,7 @@ impl<'t> Reader<'t> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Takes a character, and the blanks before it, if it comes next.
+    /// Skips a character if it comes next, and blanks before it. Returns whether it did.
     fn takes(&mut self, wanted: char) -> bool {
         self.skip_blanks();
         let found = self.rest().starts_with(wanted);
@@ -79,7 +78,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A mistake at the next character, or at the whole text where it ends.
+    /// A mistake at the next character, or at the whole text if there is none.
     fn wrong(&self, message: &str) -> NoGroup {
         let length = self.rest().chars().next().map(char::len_utf8);
         let place = length.map_or(0..self.text.len(), |length| self.at..self.at + length);

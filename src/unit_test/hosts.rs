@@ -1,4 +1,4 @@
-//! Reads what a case of a file of unit tests says of the hosts of a fleet.
+//! Reads the hosts of a fleet in a case of a test file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::document::{Table, Value};
 /// Keys of a host.
 const KEYS: [&str; 6] = ["labels", "samples", "metrics", "missed", "gaps", "failures"];
 
-/// A host of which the steps are not known yet.
+/// A host whose steps are still unread.
 pub(super) struct Begun<'v, 't> {
     name: Box<str>,
     labels: Vec<(Box<str>, Box<str>)>,
@@ -36,7 +36,7 @@ impl Reader<'_> {
             let labels = labels.map_or_else(Vec::new, |labels| self.labels_of(labels));
             let metrics = table.get("metrics").and_then(|value| self.document.table(value));
             let metadata = metrics.map_or_else(Vec::new, |metrics| self.other_metrics(metrics));
-            // While its samples are read, its metrics count.
+            // While its samples are read, its own metrics apply.
             let before: Vec<(Box<str>, MetricDesc)> = metadata
                 .iter()
                 .filter_map(|(name, _)| Some((name.clone(), *self.metadata.lookup(name)?)))
@@ -56,8 +56,7 @@ impl Reader<'_> {
         hosts
     }
 
-    /// A host, with what is of single steps. What it does not say of samples is as in
-    /// all hosts of the case.
+    /// Reads the steps of a host. Unstated samples are those of all hosts in the case.
     pub(super) fn host(&mut self, begun: Begun<'_, '_>, all: &Samples, steps: usize) -> Host {
         let Begun { name, labels, metadata, mut of_metrics, table } = begun;
         for (pmid, timelines) in &all.of_metrics {
@@ -84,7 +83,7 @@ impl Reader<'_> {
         labels
     }
 
-    /// Metrics that are others on a host; what is not said is as in all hosts.
+    /// Metrics that differ on a host. Unstated metadata are those of all hosts.
     fn other_metrics(&mut self, table: &Table<'_>) -> Vec<(Box<str>, MetricDesc)> {
         let mut others = Vec::new();
         for (key, value) in in_order(table) {

@@ -16,11 +16,11 @@ use crate::document::{Table, Value};
 /// Domain for metrics and instance domains without a number of their own.
 const OWN_DOMAIN: u32 = 509;
 
-/// The word for a type that `mkconst()` does not have.
+/// The word for a type that `mkconst()` lacks.
 const STRING: &str = "string";
 
 impl Reader<'_> {
-    /// Takes metrics from a file that `pmderive deps --format metadata` wrote.
+    /// Reads metrics from a file that `pmderive deps --format metadata` wrote.
     pub fn recorded(&mut self, path: &Spanned<PathBuf>) {
         let recorded = RecordedMetadata::open(&path.value).and_then(|mut recorded| {
             let names = recorded.traverse("")?;
@@ -53,7 +53,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a metric, or takes note of its name if something is wrong with it.
+    /// Adds a metric, or notes its name if it has mistakes.
     fn metric(&mut self, name: &str, span: Span, table: &Table<'_>) {
         if self.described(name, span, table).is_none() {
             self.mistaken.insert(name.into());
@@ -66,7 +66,7 @@ impl Reader<'_> {
         let are_known =
             are_nested || self.document.only(table, &["type", "semantics", "units", "indom"]);
         let Some(value_type) = table.get("type") else {
-            // A key that is none may well be a misspelled `type`.
+            // An unknown key may be a misspelt `type`.
             if are_known {
                 let message = format!("`{name}` has no type");
                 let help = match are_nested {
@@ -140,7 +140,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an instance domain: its number, or a word that stands for one.
+    /// Reads an instance domain: its number, or a word for one.
     fn indom(&mut self, value: &Value<'_>) -> Option<Option<InDom>> {
         let (text, span) = self.document.string(value)?;
         if text.is_empty() {

@@ -18,9 +18,8 @@
 #![doc = include_str!("../../tests/unit_tests/shop.toml")]
 //! ```
 //!
-//! A case with hosts tests definitions over a fleet: what is expected is of groups of
+//! A case with hosts tests definitions over a fleet. Its expected results are for groups of
 //! hosts, by their labels in any order.
-//! The first host decides about type and units of what is aggregated. An example:
 //!
 //! ```toml
 #![doc = include_str!("../../tests/unit_tests/fleet.toml")]
@@ -42,8 +41,10 @@ mod series;
 mod timeline;
 
 pub use compare::Why;
-pub use coverage::{Coverage, Covered};
-pub use file::{Case, Expected, FileText, Host, Rejected, Samples, Subject, TestFile};
+pub use coverage::{Coverage, CoverageItem};
+pub use file::{
+    Case, ExpectedRefusal, ExpectedTimelines, FileText, Host, Samples, Subject, TestFile,
+};
 pub use read::read;
 pub use report::{Failure, Report};
 pub use run::{NamedBackend, Outcome, run};
@@ -54,7 +55,7 @@ pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolera
 /// Reads any text as a test file, and runs short ones.
 ///
 /// # Panics
-/// If the place of a mistake is not in the text, or running fails.
+/// The place of a mistake is not in the text, or running fails.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_test_file(data: &[u8]) {
     use std::path::Path;
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use crate::syntax::tests::{Generator, mutations};
 
-    /// A build without fleets says so, and compares nothing.
+    /// A build without fleets reports that, and compares nothing.
     #[cfg(not(feature = "fleet"))]
     #[test]
     fn cases_with_hosts_need_the_feature() {

@@ -21,7 +21,7 @@ use crate::syntax::ast::Spanned;
 use crate::syntax::{counted, nearest};
 use crate::text::{SourceId, SourceMap, Span};
 
-use super::file::{Case, Expected, FileText, Rejected, Samples, Subject, TestFile};
+use super::file::{Case, ExpectedRefusal, ExpectedTimelines, FileText, Samples, Subject, TestFile};
 use super::groups::{GroupLabels, NoGroup, labels_of};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
@@ -35,11 +35,11 @@ const INTERVALS: Times = Times {
 /// Advice for a name that TOML reads as nested tables.
 pub(super) const QUOTES: &str = "put names with dots in quotes: \"disk.dev.read\"";
 
-/// Reads the text of a file, which is in the source map. Paths in it are
-/// relative to `directory`; `usual` is the language of files that do not say theirs.
+/// Reads the text of a file, which is in the source map. Paths in it are relative to
+/// `directory`; `usual` is the language of files that do not name one.
 ///
-/// All mistakes are reported. If there are any, the result contains what could
-/// be understood, and must not be run.
+/// All mistakes are reported. With mistakes, the result has the correct parts, and must not be
+/// run.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -71,12 +71,12 @@ pub(super) struct Reader<'r> {
     directory: &'r Path,
     usual: Language,
     pub(super) metadata: MemoryMetadata,
-    /// Metrics with mistakes in their descriptions, which are told there.
+    /// Metrics whose descriptions have reported mistakes.
     pub(super) mistaken: BTreeSet<Box<str>>,
-    /// Instance domains, by the words that stand for them.
+    /// Instance domains, by the words that name them.
     pub(super) labels: BTreeMap<Box<str>, InDom>,
     instances: BTreeMap<InDom, Vec<Box<str>>>,
-    /// Number of identifiers that were given to metrics so far.
+    /// Number of identifiers given to metrics so far.
     pub(super) given: u32,
     interval: Duration,
     tolerance: Option<Tolerance>,
@@ -124,9 +124,9 @@ impl Reader<'_> {
         let cases: Vec<Case> =
             cases.into_iter().filter_map(|(case, span)| self.case(case, span)).collect();
         let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
-        let rejected: Vec<Rejected> =
+        let rejected: Vec<ExpectedRefusal> =
             rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
-        // A misspelt word is told alone.
+        // A misspelt word is the only mistake to report.
         if are_keys_known && !["case", "rejected"].iter().any(|key| table.contains_key(*key)) {
             let start = self.document.span(0..0);
             let help = "a case begins with `[[case]]`";
@@ -237,7 +237,7 @@ impl Reader<'_> {
         }
         let Some((steps, _)) = lengths.steps else {
             if !is_misspelt {
-                let message = "the number of steps is not known";
+                let message = "the number of steps is unknown";
                 self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
             }
             return None;
@@ -255,7 +255,7 @@ impl Reader<'_> {
         Some(Case { name, interval, steps, samples: own, hosts, expected })
     }
 
-    /// What happens to the fetches of a host, without samples.
+    /// Gaps and failures of a host, without samples.
     pub(super) fn events(&mut self, table: &Table<'_>, steps: usize) -> Samples {
         let gaps = table.get("gaps").map_or(&[][..], |value| self.document.array(value));
         let gaps = gaps.iter().filter_map(|gap| self.step(gap, steps)).collect();
@@ -443,7 +443,7 @@ impl Reader<'_> {
         table: &Table<'_>,
         tolerance: Option<Tolerance>,
         lengths: &mut Lengths,
-    ) -> Vec<Expected> {
+    ) -> Vec<ExpectedTimelines> {
         let mut expected = Vec::new();
         for (key, value) in in_order(table) {
             let (name, span) = (key.get_ref(), self.document.span(key.span()));
@@ -462,13 +462,13 @@ impl Reader<'_> {
                     }
                 }
             }
-            expected.push(Expected { subject, timelines, tolerance });
+            expected.push(ExpectedTimelines { subject, timelines, tolerance });
         }
         expected
     }
 
-    /// Reports instances that are no groups of hosts, or the same group twice.
-    fn check_groups(&mut self, expected: &[Expected]) {
+    /// Reports instances that are no groups of hosts, and groups that occur twice.
+    fn check_groups(&mut self, expected: &[ExpectedTimelines]) {
         for one in expected {
             let mut known: Vec<GroupLabels> = Vec::new();
             for name in one.timelines.iter().filter_map(|(name, _)| name.as_ref()) {
@@ -487,7 +487,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rejected(&mut self, table: &Table<'_>, span: Span) -> Option<Rejected> {
+    fn rejected(&mut self, table: &Table<'_>, span: Span) -> Option<ExpectedRefusal> {
         self.document.only(table, &["name", "definition", "expression", "code"]);
         let subject = match (table.get("definition"), table.get("expression")) {
             (Some(name), None) => Subject::Definition(self.text(name)?),
@@ -511,7 +511,7 @@ impl Reader<'_> {
         };
         let (text, span) = self.document.string(code)?;
         match text.parse::<Code>() {
-            Ok(code) => Some(Rejected { name, subject, code }),
+            Ok(code) => Some(ExpectedRefusal { name, subject, code }),
             Err(error) => {
                 self.document.error(span, format!("{error}"));
                 None

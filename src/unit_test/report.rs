@@ -1,11 +1,11 @@
-//! The result of one test: how results differ from the expected ones.
+//! The report on one test: differences between actual and expected results.
 
 use std::time::Duration;
 
 use pmderive_runtime::model::PmStatus;
 
 use super::compare::{Got, Why, compare};
-use super::file::{Case, Expected, FileText};
+use super::file::{Case, ExpectedTimelines, FileText};
 use super::series;
 
 /// Most differences that are kept for one case.
@@ -49,11 +49,11 @@ impl Report {
         self.failures.is_empty()
     }
 
-    /// Adds how a result differs from the expected one. `told` is there for a metric that
-    /// cannot be used, which is reported once.
+    /// Adds the differences between a result and the expected one. `told` is set for a metric
+    /// that cannot be used, as that is reported once.
     pub(super) fn compare(
         &mut self,
-        expected: &Expected,
+        expected: &ExpectedTimelines,
         at: (usize, Duration),
         got: &Got<'_>,
         told: Option<&mut bool>,
@@ -63,18 +63,18 @@ impl Report {
         failures.into_iter().filter(|_| is_new).for_each(|failure| self.add(failure));
     }
 
-    /// Adds how what is expected of a definition differs from its failure at each step.
-    pub(super) fn compare_unread(&mut self, expected: &Expected, case: &Case, why: &str) {
+    /// Adds a difference at each step for a definition that cannot be read.
+    pub(super) fn compare_unread(&mut self, expected: &ExpectedTimelines, case: &Case, why: &str) {
         let (got, mut told) = (Got::Failed(PmStatus::BADDERIVE, Some(why)), false);
         for step in 0..case.steps {
             self.compare(expected, (step, series::time_of(case, step)), &got, Some(&mut told));
         }
     }
 
-    /// Adds that a way to compute has another result than the first one.
+    /// Adds the difference between the results of two backends.
     pub(super) fn add_disagreement(
         &mut self,
-        expected: &Expected,
+        expected: &ExpectedTimelines,
         at: (usize, Duration),
         first: &str,
         other: &str,
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-/// That a metric, or the whole case, could not be tried.
+/// The failure of a metric or of a whole case that could not be tried.
 pub(super) fn unusable(metric: &str, why: &str) -> Failure {
     refused(metric, "values".to_owned(), why.to_owned())
 }

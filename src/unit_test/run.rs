@@ -1,9 +1,8 @@
 //! Runs the tests of a file.
 //!
-//! Each case has its own source, and a session for each way to compute. The
-//! results of the first session are compared with the expected ones, and the
-//! results of the others with the first. The definitions of this machine are
-//! not read, so a test has the same outcome everywhere.
+//! Each case has its own source, and a session for each backend. The results of the first
+//! session are compared with the expected ones, and the results of the others with the first.
+//! The definitions of this machine are not read, so a test has the same result everywhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::text::SourceMap;
 use super::compare::Got;
 use super::coverage::{BranchProbes, Coverage, Probes};
 use super::definitions::{WRONG_TEXT, add_definitions, mistake, parse, unread};
-use super::file::{Case, FileText, Rejected, Subject, TestFile};
+use super::file::{Case, ExpectedRefusal, FileText, Subject, TestFile};
 #[cfg(feature = "fleet")]
 use super::fleet::Fleet;
 use super::report::{Report, refused, unusable};
@@ -41,12 +40,12 @@ pub struct Outcome {
     /// Warnings about requests that could not be met, such as native code where
     /// there is none.
     pub warnings: Vec<String>,
-    /// What the tests exercise, if that was asked for.
+    /// The coverage of the tests, if requested.
     pub coverage: Option<Coverage>,
 }
 
-/// Runs all tests in a file; `covers` also finds out what they exercise. Mistakes in
-/// its definitions are reported, unless a test expects them.
+/// Runs all tests in a file; with `covers` also finds their coverage. Mistakes in definitions
+/// are reported, unless a test expects them.
 pub fn run(
     file: &TestFile,
     backends: &[NamedBackend],
@@ -134,16 +133,16 @@ struct Tester<'t> {
     engines: Vec<(&'static str, Arc<Engine>)>,
     /// Mistakes in the texts of the definitions.
     found: Diagnostics,
-    /// What tests exercise, if that is wanted.
+    /// Coverage so far, if requested.
     probes: Option<Probes>,
 }
 
 /// A session while a case runs.
-struct Running<'c> {
+struct RunningCase<'c> {
     backend: &'static str,
     session: Session<SeriesSource<'c>>,
     space: Space,
-    /// Parallel to the metrics: the mistake, if the metric cannot be used.
+    /// The mistake of each metric that cannot be used, parallel to the metrics.
     mistakes: Vec<Option<String>>,
 }
 
@@ -172,7 +171,7 @@ impl<'t> Tester<'t> {
                 return report;
             }
         };
-        // Whether it was reported that a metric cannot be used.
+        // True once a report says that a metric cannot be used.
         let mut told = vec![false; subjects.len()];
         for step in 0..case.steps {
             let at = (step, series::time_of(case, step));
@@ -202,7 +201,7 @@ impl<'t> Tester<'t> {
         report
     }
 
-    /// The probes of all that these definitions and expressions need.
+    /// The probes of all definitions behind a selection.
     fn probes(&mut self, selection: &[&Registered]) -> BranchProbes {
         let Some(probes) = &mut self.probes else { return Vec::new() };
         let needed = match self.file.language.extensions {
@@ -214,12 +213,12 @@ impl<'t> Tester<'t> {
         probes.exercise(&names)
     }
 
-    /// Starts a session for each way to compute.
+    /// Starts a session for each backend.
     fn start(
         &self,
         case: &'t Case,
         selection: &[&Registered],
-    ) -> Result<Vec<Running<'t>>, SourceError> {
+    ) -> Result<Vec<RunningCase<'t>>, SourceError> {
         let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
             let mut found = Diagnostics::default();
             let source = series::source(self.file, case, &case.samples);
@@ -227,12 +226,12 @@ impl<'t> Tester<'t> {
             let mut session = Session::new(Arc::clone(engine), shared, source);
             session.choose(selection, &mut found)?;
             let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
-            Ok(Running { backend, session, space: Space::default(), mistakes })
+            Ok(RunningCase { backend, session, space: Space::default(), mistakes })
         };
         self.engines.iter().map(start).collect()
     }
 
-    /// Why a name cannot be read as an expression, if that is so.
+    /// The reason for which a name is no expression, if there is one.
     fn unread(&self, subject: &FileText) -> Option<&'static str> {
         match self.registry.get(subject.text.trim()) {
             Some(_) => None,
@@ -252,7 +251,7 @@ impl<'t> Tester<'t> {
         parse(subject, self.file, &self.registry, self.sources, diagnostics)
     }
 
-    fn rejected(&mut self, rejected: &Rejected, diagnostics: &mut Diagnostics) -> Report {
+    fn rejected(&mut self, rejected: &ExpectedRefusal, diagnostics: &mut Diagnostics) -> Report {
         let mut report = Report::new(&rejected.name);
         let mut found = Diagnostics::default();
         let (subject, registered) = match &rejected.subject {

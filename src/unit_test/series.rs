@@ -64,9 +64,9 @@ impl Series<'_> {
         self.step += 1;
     }
 
-    /// Sets the instances of each domain to those that have a value of some
-    /// metric at this step. A metric that fails says nothing: if all metrics of
-    /// a domain fail, the domain stays the same.
+    /// Sets the instances of each domain: those with a value of some metric at this step. A
+    /// metric that fails is ignored. If all metrics of a domain fail, the domain stays the
+    /// same.
     fn instances(&self, step: usize, metadata: &mut MemoryMetadata) {
         let mut present: BTreeMap<InDom, Vec<(InstId, Box<str>)>> = BTreeMap::new();
         for (pmid, timelines) in &self.samples.of_metrics {
@@ -159,7 +159,7 @@ fn write(writer: &mut ResultWriter<'_>, id: InstId, value_type: ValueType, numbe
     }
 }
 
-/// Name of an instance; none of a metric with a single value.
+/// Name of an instance; `None` for a metric with a single value.
 pub(super) fn name_of(names: &[Box<str>], id: InstId) -> Option<Cow<'_, str>> {
     if id == -1 {
         return None;

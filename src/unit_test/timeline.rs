@@ -13,8 +13,7 @@
 //!          | "*"                                 any result
 //! ```
 //!
-//! Runs are kept as written, so a timeline takes no more memory than its text.
-//! This module does not know which items make sense where.
+//! Runs are kept as written, so a timeline needs no more memory than its text.
 
 use std::fmt;
 use std::ops::Range;
@@ -29,8 +28,8 @@ pub const MAX_STEPS: usize = 100_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     runs: Vec<Run>,
-    /// Number of steps up to the end of each run. `None` for a last run that
-    /// continues to the end of the test.
+    /// Number of steps up to the end of each run, parallel to the runs. `None` for a last run
+    /// that continues to the end of the test.
     ends: Vec<Option<usize>>,
 }
 
@@ -131,7 +130,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// Writes a number; one that would have many zeros gets an exponent.
+/// Writes a number; one with many zeros gets an exponent.
 fn write_real(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
     let size = value.abs();
     match value {
@@ -237,7 +236,7 @@ impl Timeline {
         self.ends.last().copied().flatten()
     }
 
-    /// The runs, in their order.
+    /// The runs, in order.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -294,7 +293,7 @@ impl<'t> Reader<'t> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Takes these characters if they come next.
+    /// Skips these characters if they come next. Returns whether it did.
     fn take(&mut self, characters: &str) -> bool {
         let found = self.rest().starts_with(characters);
         self.at += if found { characters.len() } else { 0 };
@@ -398,7 +397,7 @@ impl<'t> Reader<'t> {
         number.map(|number| if is_negative { number.negated() } else { number })
     }
 
-    /// Takes a number without a sign.
+    /// Reads a number without a sign.
     fn number(&mut self) -> Option<Number> {
         if self.take("inf") {
             return Some(Number::Real(f64::INFINITY));
@@ -429,7 +428,7 @@ impl<'t> Reader<'t> {
         Some(if is_whole { Number::Integer(real as i128) } else { Number::Real(real) })
     }
 
-    /// Takes the number of repetitions; `None` to the end.
+    /// Reads the number of repetitions; `None` means to the end.
     fn count(&mut self) -> Result<Option<usize>, TimelineError> {
         let start = self.at;
         if !self.take("x") {
@@ -445,10 +444,10 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Reads any text as a timeline, and looks at all of its steps.
+/// Parses any text as a timeline, and reads all of its steps.
 ///
 /// # Panics
-/// If a place is not in the text, or a step is lost.
+/// A place is not in the text, or a step is lost.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_timeline(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

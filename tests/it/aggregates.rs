@@ -1,9 +1,8 @@
-//! Aggregates across hosts: definitions over a fleet, fed with frames of invented
-//! hosts.
+//! Aggregates across hosts: definitions over a fleet, fed with frames of invented hosts.
 //!
-//! Random fleets, in which hosts come, go, fail, are late and are of different
-//! kinds, are compared bit for bit with a model that keeps every value and begins
-//! from nothing for each slot; and so are processes that share a fleet.
+//! In random fleets hosts come, go, fail, are late and differ in kind. Their results are
+//! compared bit for bit with a model, which keeps every value and starts afresh for each slot.
+//! So are processes that share a fleet.
 
 mod fleet;
 mod mistakes;

@@ -1,5 +1,4 @@
-//! What `val` is asked for of an archive: some of its metrics, under options by
-//! turns.
+//! Runs of `val` over an archive: some of its metrics, with options in turn.
 
 // Not every test needs all of it.
 #![allow(dead_code)]

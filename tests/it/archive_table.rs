@@ -1,16 +1,15 @@
-//! The table of PCP's test suite: how many of its archives open, and of how
-//! many `info` and `val` print byte for byte what pminfo and pmval print.
+//! The table of PCP's test suite. It counts the archives that open, and those of which `info`
+//! and `val` print byte for byte what pminfo and pmval print.
 //!
-//! Takes many minutes, and so runs only if it is asked for:
+//! It takes many minutes, so it runs only on request:
 //!
 //! ```text
 //! ARCHIVE_TABLE=table.md cargo test --release --test it archive_table -- --ignored
 //! ```
 //!
-//! writes it as Markdown, below it what differs archive by archive, and run by
-//! run. Differences without a reason in `reasons` make it fail, and so do
-//! reasons for archives of which nothing differs. `ARCHIVE_TABLE_LARGEST=BYTES`
-//! leaves larger archives out.
+//! writes the table as Markdown. Below it are the differences by archive and by run. A
+//! difference without a reason in `reasons` fails the test. So does a reason for an archive
+//! without a difference. `ARCHIVE_TABLE_LARGEST=BYTES` leaves larger archives out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,6 @@
-//! Archives that are given together, whether they fit or not, beside the
-//! installed tools: the names that there are, what is said of each, and the
-//! mistake that is told. Lists of archives of PCP's test suite are in a table,
-//! and what differs on purpose is in another one.
+//! Several archives in one list, fitting or not, beside the installed tools. The names, the
+//! words about each, and the reported mistake are compared. One table has lists of archives of
+//! PCP's test suite; another has the intended differences.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What commands are asked for: expressions where PCP's tools take names, groups
-//! of metrics where there were expressions, codes of diagnostics, JSON.
+//! Arguments of commands: expressions in place of names, groups of metrics in place of
+//! expressions, codes of diagnostics, JSON.
 
 use crate::command;
 use command::{Run, run};

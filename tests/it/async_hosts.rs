@@ -1,6 +1,5 @@
-//! Derived metrics over hosts whose calls are futures: the same answers, to
-//! the bit, as over those that block, whatever comes, goes and fails; and
-//! nothing wrong after a future that was dropped.
+//! Derived metrics over hosts whose calls are futures. The answers are the same to the bit as
+//! over blocking hosts, whatever comes, goes or fails. A dropped future does no harm.
 
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod clients;

@@ -1,7 +1,6 @@
-//! Instances that come and go at every fetch, in short lists and in long ones, and
-//! metrics that are delivered in turn:
-//! kernels over columns that stay where they are, move and change their lanes
-//! give what the general path gives node by node.
+//! Instances that come and go at every fetch, in short lists and in long ones, and metrics that
+//! are delivered in turn. Kernels over columns that stay, move or change their lanes give the
+//! same values as the general path, node by node.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Sources that are alike share one program, and what each of them is told is
-//! its own: values, metadata and diagnostics are those of a compiler that has
-//! seen no other source.
+//! Similar sources share one program. The values, metadata and diagnostics of each are still
+//! those of a compiler that has seen no other source.
 
 use std::sync::Arc;
 use std::time::Duration;

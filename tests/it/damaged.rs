@@ -1,8 +1,7 @@
-//! Damaged archives: whatever a command cannot read of one is told once, with
-//! file, offset and reason, its exit status says so, and what it has printed is
-//! what it prints of the whole archive.
+//! Damaged archives. A command reports each unreadable part once, with file, offset and reason,
+//! and its exit status shows it. Its other output is the same as for the whole archive.
 //!
-//! `PMDERIVE_MUTATIONS=N` makes it N times as many copies with damage by chance.
+//! `PMDERIVE_MUTATIONS=N` makes N times as many randomly damaged copies.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Definition files with bytes that are not UTF-8, or 0: libpcp's messages repeat
-//! them and count their columns, ours show what they are.
+//! Definition files with bytes that are 0 or not UTF-8. libpcp's messages repeat these bytes
+//! and count them as columns; pmderive's messages show their values.
 
 use std::path::Path;
 use std::process::{Command, Output};

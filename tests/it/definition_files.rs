@@ -1,6 +1,5 @@
-//! Definition files as arguments: which arguments are files, what becomes of
-//! those that cannot be read, and that no mistake in them is lost, not even
-//! where nobody reads the output.
+//! Definition files as arguments: which arguments are files, and what happens to unreadable
+//! ones. No mistake in them is lost, not even if the output has no reader.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

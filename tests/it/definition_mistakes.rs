@@ -1,7 +1,7 @@
-//! Mistakes in definitions are told by `info`, `probe` and `val` when and as
-//! PCP's tools tell them: both outputs and the exit status, byte for byte.
+//! `info`, `probe` and `val` report mistakes in definitions at the same time and in the same
+//! words as PCP's tools. Both outputs and the exit status are compared byte for byte.
 //!
-//! Files of mistakes are in the folder called as this test.
+//! Files of mistakes are in the folder with the name of this test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Definitions of contexts and of all contexts, as they come, change and go,
-//! over a source in memory whose metadata changes too.
+//! Definitions of one context and of all contexts, as they come, change and go. The source is
+//! in memory, and its metadata change too.
 
 use std::sync::Arc;
 

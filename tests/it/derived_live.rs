@@ -1,5 +1,5 @@
-//! Derived metrics of a live pmcd, against what libpcp answers: its tools are
-//! clients of the same pmcd with the same definitions.
+//! Derived metrics of a live pmcd, compared with the answers of libpcp. Its tools are clients
+//! of the same pmcd with the same definitions.
 
 use std::fmt::Write as _;
 use std::path::Path;

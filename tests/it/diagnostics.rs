@@ -1,8 +1,8 @@
-//! Every kind of mistake as a person and as a program sees it.
+//! Every kind of mistake, in the form for people and in the form for programs.
 //!
-//! The files of `tests/diagnostics` are full of mistakes; the snapshots beside
-//! them hold what is said. After a change of wording run the test with
-//! `INSTA_UPDATE=always` and read the difference.
+//! The files of `tests/diagnostics` are full of mistakes; the snapshots beside them hold the
+//! messages. After a change of wording run the test with `INSTA_UPDATE=always` and read the
+//! difference.
 
 mod elsewhere;
 mod fleet;

@@ -1,10 +1,9 @@
-//! libpcp's own messages: those recorded in the conformance cases, and those
-//! of the tools that are installed.
+//! libpcp's own messages: those recorded in the conformance cases, and those of the installed
+//! tools.
 //!
-//! `tests/conformance/*.jsonl` holds what libpcp 6.0.3 says of a refused
-//! expression (text and position) and of a metric that does not bind, and in
-//! `v7` what 7.2.1 says otherwise. A larger corpus of the same form is compared
-//! as well where `PMDERIVE_CORPUS` names its directory.
+//! `tests/conformance/*.jsonl` has libpcp 6.0.3's messages about refused expressions (text and
+//! position) and about metrics that do not bind. `v7` has the messages of 7.2.1 that differ.
+//! `PMDERIVE_CORPUS` can name the directory of a larger corpus in the same form.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

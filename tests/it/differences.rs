@@ -1,11 +1,10 @@
-//! Where the library answers otherwise than libpcp, on purpose: the list in
+//! Intended differences between the library's answers and libpcp's: the list in
 //! `tests/conformance/differences.txt`, made from recorded answers.
 //!
-//! Every case whose answer differs has a row. In which group it stands is
-//! found out, not written down: the smallest part of the expression that the
-//! dialects answer differently decides, or, where all dialects agree against
-//! libpcp, what the expression consists of. A difference without a group
-//! fails the test, and so does a list that is not up to date.
+//! Every case whose answer differs has a row. The test computes the row's group. The smallest
+//! part of the expression that the dialects answer differently decides about it. If all
+//! dialects agree against libpcp, the parts of the expression decide. A difference without a
+//! group fails the test, and so does an outdated list.
 //!
 //! `DIFFERENCES=update` writes the list anew; `PMDERIVE_CORPUS` must name the
 //! larger corpus then. Without that corpus only rows on `tests/conformance`

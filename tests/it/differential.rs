@@ -1,10 +1,10 @@
-//! Random expressions, answered by the library and by the libpcp 6.0 of this
-//! machine: whether they are accepted, their metadata, and the values of
-//! several fetches, of records and between them, to the bit.
+//! Random expressions, answered by the library and by the libpcp 6.0 of this machine.
+//! Acceptance, metadata, and the values of several fetches are compared to the bit, at records
+//! and between them.
 //!
-//! libpcp answers through `tests/differential/oracle.c`, which is compiled
-//! here. Seeds are fixed. `DIFFERENTIAL_ROUNDS` and `DIFFERENTIAL_SEED` ask
-//! for more and for others, `DIFFERENTIAL_ARCHIVES` for another folder.
+//! libpcp answers through `tests/differential/oracle.c`, which this test compiles. Seeds are
+//! fixed. `DIFFERENTIAL_ROUNDS` sets the number of rounds, `DIFFERENTIAL_SEED` another seed,
+//! and `DIFFERENTIAL_ARCHIVES` another folder.
 
 mod generate;
 

@@ -1,4 +1,4 @@
-//! Contexts as an application uses them.
+//! Contexts, used as an application uses them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

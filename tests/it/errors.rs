@@ -1,4 +1,4 @@
-//! The rule of all errors: `source()` does not say again what `Display` says.
+//! The rule of all errors: `source()` does not repeat the text of `Display`.
 
 use std::collections::BTreeSet;
 use std::error::Error;

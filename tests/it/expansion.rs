@@ -1,5 +1,5 @@
-//! Compressed archives: what they may expand to, and what is said when that
-//! cannot be done for a reason that is not the archive's.
+//! Compressed archives: the limit of their expansion, and the message if expansion fails for a
+//! reason outside of the archive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

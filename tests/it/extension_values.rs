@@ -1,5 +1,5 @@
-//! What extensions compute, over samples that are written out here: with both
-//! backends and by the general path alone.
+//! Values of extensions over samples that are written out here: with both backends, and by the
+//! general path alone.
 
 use std::fmt::Write as _;
 

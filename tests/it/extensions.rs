@@ -1,9 +1,8 @@
-//! What goes beyond libpcp, from definitions to values: against plain models of
-//! each function, with both backends, over the archives of `tests/archives`.
+//! Extensions, from definitions to values. Both backends are compared with plain models of each
+//! function, over the archives of `tests/archives`.
 //!
-//! The table for users, `grammar/extensions.md`, is held against the checker
-//! here. Mistakes are in the `.conf` files beside this one, and what is said of
-//! them is in the snapshots.
+//! The table for users, `grammar/extensions.md`, is compared with the checker here. Mistakes
+//! are in the `.conf` files beside this one; snapshots have their messages.
 
 mod description;
 mod functions;

@@ -1,5 +1,5 @@
-//! Fetches from an archive that fail as a whole: as pmval(1), `val` says so
-//! once, behind an empty line, and ends with status 1.
+//! Fetches from an archive that fail as a whole. Like pmval(1), `val` prints one message behind
+//! an empty line, and ends with status 1.
 //!
 //! The archives are those of PCP's own test suite (its script 317).
 

@@ -1,5 +1,5 @@
-//! Filters by names where an interpolated archive has values of instances that
-//! are in the domain no longer, not yet, or under another name.
+//! Filters by names. An interpolated archive may have values of instances that have left the
+//! domain, are not yet in it, or have another name there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

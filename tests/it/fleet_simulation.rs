@@ -1,7 +1,7 @@
-//! The whole fleet engine in virtual time, over fake pmcds to which things happen by a
-//! seed, with a receiver and a disk that fail, a clock that is set, and plans that change
-//! hosts, definitions of both stages and sinks: every emitted value and every mark of an
-//! end against models that know what each host answered. A seed gives the same run again.
+//! The whole fleet engine in virtual time. A seed decides what happens to its fake pmcds. A
+//! receiver and a disk fail, the clock is set, and plans change hosts, definitions of both
+//! stages and sinks. Every emitted value and every mark of an end is compared with models that
+//! know the answers of each host. A seed gives the same run again.
 //!
 //! ```text
 //!           fake pmcds ──► engine ──► lines of JSON ──► hosts, across: the models
@@ -11,11 +11,10 @@
 //!           clock
 //! ```
 //!
-//! `benches/fleet/simulate 100-199` runs those seeds, an hour of 200 hosts each, and needs
-//! the profile `simulation`. It sets `PMDERIVE_SIMULATE=100-100
-//! PMDERIVE_SIMULATE_SECONDS=3600 PMDERIVE_SIMULATE_HOSTS=200` for this test program.
-//! `PMDERIVE_SIMULATE_KEEP=FOLDER` writes what the engine said, and what happened, into
-//! that folder.
+//! `benches/fleet/simulate 100-199` runs those seeds, an hour of 200 hosts each, and needs the
+//! profile `simulation`. It sets `PMDERIVE_SIMULATE=100-100 PMDERIVE_SIMULATE_SECONDS=3600
+//! PMDERIVE_SIMULATE_HOSTS=200` for this test program. `PMDERIVE_SIMULATE_KEEP=FOLDER` writes
+//! the engine's output and all events into that folder.
 
 mod across;
 mod checking;
@@ -36,9 +35,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
-use pmderive::internal::fleet::server::InForce;
+use pmderive::internal::fleet::server::ActivePlan;
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::SinkNumbers;
 use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;
@@ -358,7 +357,7 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
     };
     write_files(folder.path(), case, sim.plan(), &first);
     let plan = load_plan(folder.path()).unwrap_or_else(|report| panic!("{report}"));
-    let mut in_force = InForce::<Simulated>::start(plan).expect("it starts");
+    let mut active = ActivePlan::<Simulated>::start(plan).expect("it starts");
     let clock_is_set = case.clock_is_set.clone();
     tokio::task::spawn_local(async move {
         for (at, by) in clock_is_set {
@@ -367,10 +366,10 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
         }
     });
     let scrapes = Rc::<RefCell<Vec<Scrape>>>::default();
-    let sink = in_force.shown().expect("there is a listener's sink");
+    let sink = active.shown().expect("there is a listener's sink");
     let scraping = tokio::task::spawn_local(scrape_now_and_then(
         case.clone(),
-        Arc::clone(in_force.newest()),
+        Arc::clone(active.newest()),
         sink,
         Rc::clone(&scrapes),
     ));
@@ -414,20 +413,20 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
         while (0..case.hosts).any(is_due) {
             sleep(Duration::from_millis(1)).await;
         }
-        let (at, before) = (Simulated::elapsed(), lines(&in_force));
-        in_force.follow(plan).expect("nothing that takes a restart");
+        let (at, before) = (Simulated::elapsed(), lines(&active));
+        active.follow(plan).expect("nothing that takes a restart");
         if case.is_varied {
             sleep(Duration::from_millis(1)).await;
         }
-        let lines = before..lines(&in_force);
+        let lines = before..lines(&active);
         told.borrow_mut().push(Told { at, lines, ..next });
     }
     sleep(case.length.saturating_sub(Simulated::elapsed())).await;
     let end = Simulated::elapsed();
     scraping.abort();
     telling_now_and_then.iter().for_each(|task| task.abort());
-    let of_sinks = in_force.of_sinks();
-    let numbers = in_force.numbers();
+    let of_sinks = active.sink_numbers();
+    let numbers = active.numbers();
     let mut numbers = Numbers {
         started: numbers.started.get(),
         answered: numbers.answered.get(),
@@ -440,7 +439,7 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
         of_sinks.iter().map(|(_, numbers)| of(numbers)).collect()
     };
     let before = count(|numbers| numbers.events.get());
-    in_force.stop(Instant::now() + DRAIN);
+    active.stop(Instant::now() + DRAIN);
     sleep(DRAIN).await;
     let lines = match &telling {
         None => parts.disk.take(),
@@ -480,14 +479,14 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
 }
 
 /// How many lines of JSON there are.
-fn lines(in_force: &InForce<Simulated>) -> u64 {
-    in_force.of_sinks()[0].1.events.get()
+fn lines(active: &ActivePlan<Simulated>) -> u64 {
+    active.sink_numbers()[0].1.events.get()
 }
 
 /// Looks at some hosts, and at the fleet itself, at moments by the seed.
 async fn scrape_now_and_then(
     case: Case,
-    newest: Arc<Newest>,
+    newest: Arc<NewestFrames>,
     sink: SinkPlace,
     scrapes: Rc<RefCell<Vec<Scrape>>>,
 ) {

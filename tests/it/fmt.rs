@@ -1,5 +1,4 @@
-//! `pmderive fmt` as its users see it: what it does to files, what it prints,
-//! exit status.
+//! `pmderive fmt` as its users see it: its effect on files, its output, and its exit status.
 //!
 //! `tests/fmt/untidy.conf` has something of everything; the snapshots beside
 //! it hold its canonical forms.

@@ -1,5 +1,5 @@
-//! `--follow`: archives that are written while the command reads them, by a
-//! test and by the real pmlogger, give what they give once they are finished.
+//! `--follow`: archives that are written while the command reads them, by a test and by the
+//! real pmlogger. They give the same output as once they are finished.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! The crates' front doors: few modules are public and shown.
+//! The crates' front doors: few modules are public and documented.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! Replays what the fuzz targets of the compiler start from and what once broke
-//! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
-//! that what fuzzing found stays fixed without a fuzzer.
+//! Replays the inputs of the compiler's fuzz targets: every file of `fuzz/seeds/TARGET` and
+//! `fuzz/regressions/TARGET`. So a mistake that fuzzing found stays fixed without a fuzzer.
 
 #[cfg(feature = "jit")]
 use pmderive::fuzz::fuzz_kernel_diff;

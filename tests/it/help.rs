@@ -1,5 +1,5 @@
-//! Help, however it is asked for; completions and manual pages; colours, quiet
-//! runs, and old names of options.
+//! Help in all its forms; completions and manual pages; colours, quiet runs, and old names of
+//! options.
 
 use crate::command;
 use crate::terminal::pty;

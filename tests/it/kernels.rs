@@ -1,6 +1,5 @@
-//! Kernels as text with lanes and what comes of them, in `tests/kernels`: each
-//! is read, written back as it was, and run by the interpreter and as native
-//! code.
+//! Kernels as text in `tests/kernels`, with their lanes and results. Each is read, written back
+//! unchanged, and run by the interpreter and as native code.
 //!
 //! A kernel is followed by its data: `c0 = ` and `o0 = ` with the lanes of each
 //! constant and operand, `flagged` if a lane sets a flag, and `result = `, which

@@ -1,7 +1,6 @@
-//! Tests that need no process of their own, in one binary: linking the code
-//! generator takes longer than most of them. `cargo test --test it cli::` runs
-//! those of one module. What they read and are compared with is in the folders
-//! beside this one.
+//! Tests that need no process of their own, in one binary: linking the code generator takes
+//! longer than most of them. `cargo test --test it cli::` runs those of one module. Their
+//! inputs and expected outputs are in the folders beside this one.
 
 mod aggregates;
 mod answers;

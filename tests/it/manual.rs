@@ -1,20 +1,17 @@
-//! Every example of the manual and of the README is run.
+//! Runs every example of the manual and of the README.
 //!
-//! A block called `console` is what a terminal shows: `$ ` begins a command,
-//! which goes on behind a backslash and in a here-document, and what follows
-//! is its output, standard error included. The commands of a page run in one
-//! shell, in a folder of their own with `tests` in it, so that a page can use
-//! what it has made before. `...` stands for any further lines of an output,
-//! behind at least one.
-//! In a block called `console varies` figures may be others.
+//! A block called `console` shows a terminal. `$ ` begins a command, which continues behind a
+//! backslash and in a here-document. The lines after it are its output, standard error
+//! included. The commands of a page run in one shell, in a folder of their own with `tests` in
+//! it, so a page can use its earlier results. `...` stands for any further lines of an output,
+//! behind at least one. In a block called `console varies` numbers may differ.
 //!
-//! Blocks called `sh` are not run, as they name hosts and files that nobody
-//! has; the arguments of `pmderive` in them must be understood. Definitions in
-//! blocks called `conf` must be without mistakes. Files in blocks called `toml`,
-//! `json` and `lua` are read by what reads such files. Blocks called `rust` are
-//! tests of the documentation.
+//! Blocks called `sh` are not run, as their hosts and files do not exist; the arguments of
+//! `pmderive` in them must be correct. Definitions in blocks called `conf` must have no
+//! mistakes. Files in blocks called `toml`, `json` and `lua` are parsed. Blocks called `rust`
+//! are tests of the documentation.
 //!
-//! `MANUAL=update cargo test --test it manual` writes what the commands print.
+//! `MANUAL=update cargo test --test it manual` writes the present output of the commands.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

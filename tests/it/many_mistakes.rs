@@ -1,8 +1,7 @@
-//! Very many mistakes at once, as where some other file is taken for one of
-//! definitions: what is drawn, what is counted, and that nothing is lost.
+//! Very many mistakes at once, as when a file of another kind is read as definitions. Some are
+//! drawn, the rest are counted, and none is lost.
 //!
-//! Whoever makes the work per mistake grow with their number will see it here
-//! by the time that this takes.
+//! If the work per mistake grows with their number, this test becomes visibly slow.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! Names that are a metric's and a node's at once: what is listed of them and
-//! what each of them is, beside the installed tools, and without `--compat`.
+//! Names that are both a metric and a node. The lists of them and the properties of each are
+//! compared with the installed tools, and checked without `--compat`.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! What PCP's tools refuse, `info`, `val` and `probe` refuse with `--compat 6.0`
-//! in the same words: standard output, standard error and exit status, of command
-//! lines in a table and of others made from a seed. No pmcd is needed.
+//! With `--compat 6.0`, `info`, `val` and `probe` refuse what PCP's tools refuse, in the same
+//! words. Standard output, standard error and exit status are compared, for command lines in a
+//! table and for others made from a seed. No pmcd is needed.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! What becomes of expressions: the kernels and steps of their programs, as
-//! snapshots beside this file. After a change of the planner run the test with
-//! `INSTA_UPDATE=always` and read the difference.
+//! Compiled expressions: the kernels and steps of their programs, as snapshots beside this
+//! file. After a change of the planner run the test with `INSTA_UPDATE=always` and read the
+//! difference.
 
 use std::fmt::Write as _;
 use std::path::Path;

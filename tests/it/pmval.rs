@@ -1,9 +1,9 @@
 //! `pmderive val --compat 6.0` prints what pmval of the installed PCP prints:
 //! standard output byte for byte, and the exit status.
 //!
-//! Four tests: archives written here with what is rare, archives of PCP's test
-//! suite, random windows of time over them, and every metric of a live pmcd.
-//! `PMVAL_ARCHIVES=all` takes all archives of the suite instead of fifty.
+//! Four tests: unusual archives written here, archives of PCP's test suite, random windows of
+//! time over them, and every metric of a live pmcd. `PMVAL_ARCHIVES=all` uses all archives of
+//! the suite instead of fifty.
 
 mod archives;
 mod comparison;

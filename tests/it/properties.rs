@@ -1,6 +1,5 @@
-//! Laws that hold for whatever there is: of units, and of printing and
-//! parsing. Those of evaluating are in `src/engine/fuzz.rs`, beside what they
-//! look into.
+//! Laws for any input: of units, and of printing and parsing. Those of evaluation are in
+//! `src/engine/fuzz.rs`, beside the code that they inspect.
 
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;

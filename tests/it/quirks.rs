@@ -1,11 +1,10 @@
-//! What definitions mean in each dialect, as tables: expressions with the
-//! answers of 6.0, 7.2 and the right one, over archives of this repository and
-//! over the sample agent of a real pmcd.
+//! The meaning of definitions in each dialect, as tables. They have expressions with the
+//! answers of 6.0 and of 7.2 and the right one, over archives of this repository and over the
+//! sample agent of a real pmcd.
 //!
-//! `tests/quirks/*.txt` hold cases of three kinds of lines: a tag (number of
-//! the rule or quirk) with the source and the number of fetches, the
-//! expression, and the answers. With `QUIRKS=update` in the environment the
-//! answers are written anew; read the difference then.
+//! `tests/quirks/*.txt` hold cases of three kinds of lines: a tag (number of the rule or quirk)
+//! with the source and the number of fetches; the expression; and the answers. With
+//! `QUIRKS=update` in the environment the answers are written anew. Read the difference then.
 
 mod registry;
 mod scripted;

@@ -1,5 +1,5 @@
-//! Why something else than by PCP's tools is printed of some archives of its
-//! test suite, in answers of version 6.0.
+//! Reasons for differences from the output of PCP's tools, in answers of version 6.0 over
+//! archives of its test suite.
 
 // Not every test needs all of it.
 #![allow(dead_code)]

@@ -1,5 +1,5 @@
-//! Derived metrics of a host whose pmcd goes away, comes back as another one,
-//! or says that something has changed.
+//! Derived metrics of a host whose pmcd goes away, comes back with other metadata, or announces
+//! changes.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Recording: what comes into an archive, from archives and from a pmcd whose
-//! metrics change, and what is said where nothing can be recorded.
+//! Recording: the contents of an archive recorded from archives and from a pmcd whose metrics
+//! change, and the messages if nothing can be recorded.
 //!
-//! Archives are compared record by record through our own reader; what PCP's
-//! tools make of them is the subject of `record_real`.
+//! Archives are compared record by record with pmderive's own reader. `record_real` tests how
+//! PCP's tools read them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -389,7 +389,7 @@ fn no_more_room() {
     let limited = Command::new("bash").args(["-c", &script]).env("PCP_DERIVED_CONFIG", "").output();
     let run = finished(limited.expect("bash"));
     assert_eq!(run.status, Some(3), "{}", run.err);
-    assert!(run.err.contains("what was written before stays readable"), "{}", run.err);
+    assert!(run.err.contains("the records before stay readable"), "{}", run.err);
     let mut archive = open(Path::new(out));
     let all = records(&mut open(Path::new(FLEET)));
     let written = records(&mut archive);

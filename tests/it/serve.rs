@@ -1,6 +1,6 @@
-//! `pmderive serve` as its users have it: a process over a few fake hosts, its
-//! lines, its listener, signals and files that change. Every value is one that the
-//! fake hosts have at that moment.
+//! `pmderive serve` as its users run it: a process over a few fake hosts, with its lines, its
+//! listener, signals and changing files. Every value is one that the fake hosts have at that
+//! moment.
 
 mod live;
 mod receivers;

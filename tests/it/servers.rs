@@ -1,4 +1,4 @@
-//! Commands against pmcds that are not as they should be.
+//! Commands against faulty pmcds.
 
 mod clock;
 mod constants;

@@ -1,4 +1,4 @@
-//! Derived metrics as any other metric of a context, over a source in memory.
+//! Derived metrics, used like any other metric of a context, over a source in memory.
 
 mod asking;
 mod reading;

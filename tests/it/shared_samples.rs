@@ -1,6 +1,5 @@
-//! Definitions share the previous samples of their operands. A definition must
-//! not notice: whatever other metrics it is evaluated with, it gives what it
-//! gives alone.
+//! Definitions share the previous samples of their operands. This must have no effect: with any
+//! other metrics, a definition gives the same values as alone.
 //!
 //! One evaluator has selections that change at random, so that definitions
 //! come, go, come back and are replaced. Beside it each definition has an

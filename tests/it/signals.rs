@@ -1,10 +1,9 @@
-//! Signals at random moments: commands that take samples are told to end, or are
-//! killed, at moments that a fixed seed chooses, from the first milliseconds on.
+//! Signals at random moments. A fixed seed chooses when commands that take samples are ended or
+//! killed, from the first milliseconds on.
 //!
-//! What is on disk then is an archive or nothing, and a table that is complete
-//! or `.partial` or none at all; the name is free again; and there is nothing
-//! else, not even after SIGKILL. `PMDERIVE_SIGNALS=N` runs N moments instead of
-//! a few.
+//! Afterwards the disk has a valid archive or none, and a table that is complete, or
+//! `.partial`, or none. The name is free again. There is no other file, not even after SIGKILL.
+//! `PMDERIVE_SIGNALS=N` runs N moments instead of a few.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Seek as _};

@@ -1,5 +1,5 @@
-//! Sinks of the fleet engine: what they show and send, to peers of tests and to
-//! real receivers.
+//! Sinks of the fleet engine: their pages and messages, for peers of tests and for real
+//! receivers.
 
 mod collisions;
 mod listener;
@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use pmderive::internal::fleet::frame::{Event, Exported, Instances, Schema};
+use pmderive::internal::fleet::frame::{Event, ExportedMetric, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::slot::Nanos;
@@ -37,11 +37,11 @@ const RATES: [f64; 4] = [0.1, 1e-300, 123_456_789.123_456_79, -2.5];
 
 impl Host {
     fn new(name: &str) -> Host {
-        let metric = |name, value_type, semantics| Exported {
+        let metric = |name, value_type, semantics| ExportedMetric {
             help: Some(format!("about {name}, in a few words").into()),
             ..samples::exported(name, value_type, semantics, samples::sinks(&[0]))
         };
-        let with_instances = |metric| Exported { has_instances: true, ..metric };
+        let with_instances = |metric| ExportedMetric { has_instances: true, ..metric };
         let metrics = [
             metric("shop.hosts", ValueType::U32, Semantics::Discrete),
             with_instances(metric("shop.rate", ValueType::F64, Semantics::Instant)),

@@ -1,5 +1,5 @@
-//! The definitions that every client of PCP on a machine has, and the options
-//! of the environment, as the commands see them.
+//! The system's definitions, which every client of PCP on a machine has, and the options of the
+//! environment, as the commands see them.
 
 use std::path::Path;
 use std::process::Command;

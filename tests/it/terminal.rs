@@ -1,9 +1,8 @@
-//! What commands print where text of others is such that a terminal would obey
-//! it: names, values, labels and help of an archive, names of files, texts of
-//! definitions, arguments.
+//! Output of commands with foreign text that would control a terminal: names, values, labels
+//! and help of an archive, names of files, texts of definitions, arguments.
 //!
-//! On a terminal, on both streams, nothing of the kind comes out of any command.
-//! In a pipe the commands called after PCP's tools, and tables, are exact.
+//! On a terminal no command prints such characters, on either stream. In a pipe the commands
+//! named after PCP's tools, and tables, are exact.
 
 #[path = "terminal/archive.rs"]
 mod hostile;

@@ -1,5 +1,5 @@
-//! Options of `info`, `val` and `probe` that the installed tools do not have, and
-//! what these commands answer where version 6 of PCP falls short.
+//! Options of `info`, `val` and `probe` that the installed tools lack, and the better answers
+//! of these commands where version 6 of PCP is wrong.
 
 use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::model::{

@@ -1,8 +1,8 @@
 //! `pmderive test` as its users see it.
 //!
-//! The files of `tests/unit_tests` are examples of the format, and pass. Those
-//! below `wrong` do not; snapshots hold what is said of them. After a change
-//! of wording run the test with `INSTA_UPDATE=always` and read the difference.
+//! The files of `tests/unit_tests` are examples of the format, and pass. Those below `wrong` do
+//! not; snapshots hold their messages. After a change of wording run the test with
+//! `INSTA_UPDATE=always` and read the difference.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
-//! Numbers of 64 bits in blocks without a type, as archives of 1995 and 1996 have
-//! them: a metric and what is derived from it are the same number, which is the
-//! one that was written, or with `--compat` the one that libpcp takes it for.
+//! Numbers of 64 bits in blocks without a type, as in archives of 1995 and 1996. A metric and
+//! its derived metrics have the number that was written, or with `--compat` the number that
+//! libpcp reads.
 
 use std::path::Path;
 

@@ -1,12 +1,10 @@
-//! All that users read: help, messages, diagnostics, notes, the manual.
+//! All texts for users: help, messages, diagnostics, notes, the manual.
 //!
-//! The texts are those of the command line and the literals of the product's
-//! source, so that none is forgotten. One snapshot has all of them and shows
-//! what a change of words comes to; after a change run the test with
-//! `INSTA_UPDATE=always` and read the difference. Pages of the manual, the
-//! README and the page of targets are not in the snapshot, but their prose is
-//! held to the same rules. No sentence has more than 25 words, and none is
-//! turned around.
+//! The texts are those of the command line and the literals of the product's source, so that
+//! none is forgotten. One snapshot has all of them and shows every change. After a change run
+//! the test with `INSTA_UPDATE=always` and read the difference. Pages of the manual, the README
+//! and the page of targets are not in the snapshot, but their prose follows the same rules. No
+//! sentence has more than 25 words, and none is turned around.
 
 use std::collections::BTreeSet;
 use std::fs;

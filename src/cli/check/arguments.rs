@@ -76,8 +76,8 @@ pub struct CheckArguments {
 }
 
 impl CheckArguments {
-    /// Reads what the folders of the definitions say. Beside a configuration of `serve`,
-    /// which has settings of its own, there are none.
+    /// Reads the settings in the folders of the definitions. With a configuration of `serve`
+    /// there are none, as it has settings of its own.
     pub fn settle(&mut self, messages: &mut Messages) -> Result<(), Stop> {
         if !self.is_empty() {
             let files = self.positional.files();
@@ -93,12 +93,12 @@ impl CheckArguments {
             && !self.fleet.has_definitions()
     }
 
-    /// The codes whose pages are wanted.
+    /// The codes whose pages `--explain` prints.
     pub fn pages_of(&self, diagnostics: &Diagnostics) -> BTreeSet<Code> {
         diagnostics.iter().filter(|_| self.explain_all).map(|one| one.code).collect()
     }
 
-    /// Where definitions come from, and in which language they are.
+    /// The arguments that name definitions, and their language.
     pub fn definitions(&self) -> Result<DefinitionArguments, Stop> {
         refuse_configurations(&self.definitions)?;
         Ok(self.fleet.definitions(&self.definitions))

@@ -1,5 +1,5 @@
-//! `check --serve` checks everything that a configuration of `serve` names. The
-//! metadata of a source stand for those of its hosts.
+//! `check --serve` checks everything that a configuration of `serve` names. The metadata of one
+//! source stand for those of all hosts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::cli::source::open_metadata;
 use crate::cli::stop::Stop;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::fleet::plan::{Loaded, Origin, Plan, load_anyway};
+use crate::fleet::plan::{LoadedPlan, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
 use crate::fleet::stages;
 
@@ -26,7 +26,7 @@ pub fn run(
     messages: &mut Messages,
 ) -> Result<ExitStatus, Stop> {
     messages.set_words(arguments.diag);
-    let Loaded { plan, sources, mut diagnostics, mut problems, .. } =
+    let LoadedPlan { plan, sources, mut diagnostics, mut problems, .. } =
         load_anyway(&Origin::File(path.to_owned()));
     let mut count = 0;
     let mut is_offline = false;
@@ -56,14 +56,14 @@ pub fn run(
     let (errors, warnings) = tell(arguments, diagnostics, &sources, &[], messages)?;
     problems.iter().for_each(|problem| messages.error(problem));
     unusable.iter().for_each(|problem| messages.warning(problem));
-    // What was found without the source counts even if the source failed.
+    // Mistakes found without the source count even if the source failed.
     checked?;
     let errors = errors + problems.len();
     sum_up(count, errors, warnings, is_offline, messages);
     Ok(if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good })
 }
 
-/// How many definitions there are, those that were refused included.
+/// The number of definitions, refused ones included.
 fn defined(plan: &Plan, diagnostics: &Diagnostics) -> usize {
     let across = plan.fleet.iter().flat_map(|fleet| fleet.definitions.names());
     let groups = || plan.groups.iter().map(|group| group.selection.registry());
@@ -84,7 +84,7 @@ fn with_metadata(
     let engine = Arc::new(engine);
     for group in &plan.groups {
         let registry = group.selection.registry();
-        // What is only computed for definitions over the fleet has no name.
+        // Definitions that exist only for the fleet have no name.
         let computed = group.selection.chosen().filter(|one| !one.is_named);
         let all: Vec<&Registered> = registry.all().into_iter().chain(computed).collect();
         engine.examine(registry, &all, source, diagnostics)?;

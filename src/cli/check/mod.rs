@@ -1,14 +1,14 @@
 //! `pmderive check`: shows every mistake in definitions and expressions.
 //!
-//! With a source it checks everything that evaluation needs. Without one it checks
-//! what the texts alone tell. Definitions over a fleet are checked together with
-//! those of its hosts; then the source stands for the hosts.
+//! With a source it checks everything that evaluation needs. Without one it checks only what
+//! the texts tell. Definitions over a fleet are checked together with those of its hosts; the
+//! source then stands for the hosts.
 
 mod arguments;
-mod changed;
+mod changed_files;
 #[cfg(feature = "fleet")]
 mod configuration;
-mod fixing;
+mod file_edits;
 mod report;
 mod settings;
 
@@ -32,8 +32,8 @@ use super::missing::{LeftOutDefinitions, Missing};
 use super::source::open_metadata;
 use super::stop::Stop;
 pub use arguments::CheckArguments;
-use changed::Changed;
-use fixing::Fixing;
+use changed_files::ChangedFiles;
+use file_edits::FileEdits;
 use report::{sum_up, tell};
 use settings::{Settings, settings};
 
@@ -58,24 +58,24 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
         Ok(source) => (source, None),
         Err(error) => (None, Some(error)),
     };
-    let mut fixing = Fixing::default();
-    let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+    let mut edits = FileEdits::default();
+    let mut checked = check(arguments, &settings, &mut source, failure.is_none(), &edits)?;
     let changed = arguments.changed_since.as_ref().map(|revision| checked.changed_since(revision));
     let changed = changed.transpose()?;
     checked.narrow(changed.as_ref());
     if arguments.fix || arguments.diff {
-        fixing.keep_standard_input(&checked.definitions);
+        edits.keep_standard_input(&checked.definitions);
         loop {
             let CheckedDefinitions { definitions, diagnostics, .. } = &checked;
-            if !fixing.apply(diagnostics, arguments, definitions) {
+            if !edits.apply(diagnostics, arguments, definitions) {
                 break;
             }
-            checked = check(arguments, &settings, &mut source, failure.is_none(), &fixing)?;
+            checked = check(arguments, &settings, &mut source, failure.is_none(), &edits)?;
             checked.narrow(changed.as_ref());
         }
         if arguments.diff {
-            // What is in the files is what is told.
-            let files = fixing.undone();
+            // Diagnostics refer to the texts as they are in the files.
+            let files = edits.undone();
             checked = check(arguments, &settings, &mut source, failure.is_none(), &files)?;
             checked.narrow(changed.as_ref());
         }
@@ -88,11 +88,11 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     let mut outcome = if errors > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     left_out.tell(arguments.verbose, messages);
     if arguments.fix {
-        outcome = outcome.max(fixing.write(messages));
+        outcome = outcome.max(edits.write(messages));
     } else if arguments.diff {
-        outcome = outcome.max(fixing.show(messages)?);
+        outcome = outcome.max(edits.show(messages)?);
     }
-    // What was found without the source counts even if the source failed.
+    // Mistakes found without the source count even if the source failed.
     if let Some(failure) = failure {
         let place = |path| settings.definitions.place_of_metadata(path);
         if let Some(place) = metadata.and_then(place) {
@@ -104,7 +104,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<ExitSt
     Ok(outcome)
 }
 
-/// Definitions, and what is wrong with them.
+/// Definitions with their diagnostics.
 struct CheckedDefinitions {
     definitions: CommandDefinitions,
     diagnostics: Diagnostics,
@@ -114,15 +114,15 @@ struct CheckedDefinitions {
 }
 
 impl CheckedDefinitions {
-    /// What has changed around the files since a revision.
-    fn changed_since(&self, revision: &str) -> Result<Changed, Stop> {
+    /// Asks git which files around the definitions have changed since a revision.
+    fn changed_since(&self, revision: &str) -> Result<ChangedFiles, Stop> {
         let own = self.definitions.own_texts();
         let file = own.first().map_or(".", |text| &*self.definitions.sources.get(*text).name);
-        Changed::since(revision, Path::new(file))
+        ChangedFiles::since(revision, Path::new(file))
     }
 
     /// Drops findings about definitions that have not changed (`--changed-since`).
-    fn narrow(&mut self, changed: Option<&Changed>) {
+    fn narrow(&mut self, changed: Option<&ChangedFiles>) {
         let Some(changed) = changed else { return };
         let own = self.definitions.own_texts();
         let CommandDefinitions { registry, sources, .. } = &self.definitions;
@@ -130,18 +130,18 @@ impl CheckedDefinitions {
     }
 }
 
-/// Checks once, with the edits so far.
+/// Checks once, with the edits made so far.
 fn check(
     arguments: &CheckArguments,
     settings: &Settings,
     source: &mut Option<Box<dyn MetadataSource>>,
     has_source: bool,
-    fixing: &Fixing,
+    edits: &FileEdits,
 ) -> Result<CheckedDefinitions, Stop> {
     let (mut definitions, others) = CommandDefinitions::read_positional(
         &settings.definitions,
         &arguments.positional,
-        fixing.sources(),
+        edits.sources(),
     );
     definitions.select_all();
     let (names, expressions): (Vec<&String>, Vec<&String>) =
@@ -202,7 +202,7 @@ fn check(
         found.retain(|one| settings.lints(one.span.source, sources));
         diagnostics.extend(found);
     }
-    // Without metadata most lints are silent.
+    // Without metadata most lints find nothing.
     let examination = examination.filter(|_| settings.lint);
     let mut linted = examination.map_or(Vec::new(), |whole| seen_whole(&selection, &whole));
     linted.retain(|name| settings.lints(name.source, sources));
@@ -212,8 +212,8 @@ fn check(
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }
 
-/// Definitions and expressions, those that were refused included, and lines
-/// that are no definition although one is due.
+/// Counts definitions and expressions, refused ones included, and lines that should be a
+/// definition but are none.
 fn count(definitions: &CommandDefinitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);

@@ -1,4 +1,4 @@
-//! Tells what was found, in the form that was asked for, and sums it up.
+//! Prints the findings of `check` in the chosen form, and a summary.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,8 +15,8 @@ use crate::report::findings::Report;
 use crate::syntax::counted;
 use crate::text::{SourceId, SourceMap};
 
-/// Tells what was found, and the pages that are wanted; `files` are the texts that were
-/// looked at. Gives the numbers of errors and warnings.
+/// Prints diagnostics and the wanted pages. `files` are the texts that were checked. Returns
+/// the numbers of errors and warnings.
 pub fn tell(
     arguments: &CheckArguments,
     mut diagnostics: Diagnostics,
@@ -35,7 +35,7 @@ pub fn tell(
     Ok((errors, warnings))
 }
 
-/// Tells diagnostics in one of the forms.
+/// Prints diagnostics in one of the forms.
 fn show(
     format: FindingsFormat,
     mut diagnostics: Diagnostics,
@@ -69,7 +69,7 @@ fn print_pages(codes: &BTreeSet<Code>, messages: &Messages) {
     }
 }
 
-/// Says how many definitions have how many mistakes.
+/// Prints the numbers of definitions and mistakes.
 pub fn sum_up(count: usize, errors: usize, warnings: usize, is_offline: bool, messages: &Messages) {
     if is_offline {
         messages.note(

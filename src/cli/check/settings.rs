@@ -1,4 +1,4 @@
-//! How to check: what options say, and what `pmderive.toml` says of each file.
+//! Settings of `check`: its options, joined with the `pmderive.toml` of each file's folder.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,19 @@ use crate::diag::{Code, Diagnostics, EXPRESSION};
 use crate::project::{Level, Levels, Project, apply_levels};
 use crate::text::{SourceId, SourceMap};
 
-/// How to check.
+/// Settings of one run of `check`.
 pub struct Settings {
-    /// The arguments, with the language that counts.
+    /// The arguments, with the language already settled.
     pub definitions: DefinitionArguments,
-    /// Metadata to check with, if no source is given.
+    /// File of metadata to check with, if no source is given.
     pub metadata: Option<PathBuf>,
     /// Whether lints run.
     pub lint: bool,
-    /// Whether they run for all files.
+    /// Whether `--lint` asks for lints of all files.
     lint_all: bool,
 }
 
-/// Joins what the folders say with the options.
+/// Joins the settings of the folders with the options.
 pub fn settings(arguments: &CheckArguments) -> Result<Settings, Stop> {
     let definitions = arguments.definitions()?;
     let metadata = definitions.metadata(&arguments.metadata, &arguments.source)?;
@@ -32,14 +32,14 @@ pub fn settings(arguments: &CheckArguments) -> Result<Settings, Stop> {
 }
 
 impl Settings {
-    /// What the folder of a text says; an expression has none.
+    /// The settings of a text's folder; `None` for an expression.
     fn project(&self, text: SourceId, sources: &SourceMap) -> Option<&Project> {
         let name = &*sources.get(text).name;
         let folder = self.definitions.folders.of(Path::new(name)).filter(|_| name != EXPRESSION);
         folder.map(|project| &**project)
     }
 
-    /// Whether lints of a text are told.
+    /// Whether lints of a text are reported.
     pub fn lints(&self, text: SourceId, sources: &SourceMap) -> bool {
         let project = self.project(text, sources);
         self.lint_all || project.is_some_and(|project| project.lints.is_some())

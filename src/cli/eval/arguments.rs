@@ -11,7 +11,7 @@ use crate::cli::fleet::FleetArguments;
 use crate::cli::samples::arguments::SampleArguments;
 use crate::report::samples::Form;
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 The first sample is shown if something has a value in it; with -s, rates beside it leave it out.";
 

@@ -1,5 +1,4 @@
-//! `eval --targets`: samples of all hosts of a file of targets, and of definitions
-//! over them.
+//! `eval --targets`: samples of all hosts in a file of targets, and of definitions over them.
 //!
 //! ```text
 //! targets ──► Hosts ── frames ──► Aggregates ──► Sheet ──► renderer
@@ -65,13 +64,13 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let mut run = HostsRun {
         sheet: Sheet::new(selected.rows.clone()),
         selected: &selected,
-        told: Told::default(),
+        printed: PrintedMessages::default(),
         messages,
         answered: false,
     };
-    run.told.note(selected.of_rows(&selected.found));
+    run.printed.note(selected.of_rows(&selected.found));
     let mut left = samples;
-    // Differences need samples before the first one.
+    // Differences need earlier samples.
     let mut primes: Option<u64> = None;
     let begun = Instant::now();
     let mut is_late_told = false;
@@ -105,10 +104,10 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     Ok(if run.answered { outcome } else { outcome.max(ExitStatus::SourceFailed) })
 }
 
-/// How long a host may take unless the arguments say otherwise.
+/// Time for a host to answer, without `--deadline`.
 const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Refuses options that choose other sources, or parts of them.
+/// Refuses options that choose another source, or a part of one.
 fn refuse_others(arguments: &EvalArguments) -> Result<(), Stop> {
     let what = &arguments.what;
     let wrong = |text: &str| Err(Stop::Usage(text.to_owned()));
@@ -133,21 +132,21 @@ fn zone(text: &str) -> Result<TimeZone, Stop> {
     TimeZone::parse_strict(text).map_err(|error| Stop::Usage(error.to_string()))
 }
 
-/// What was told of hosts.
+/// The messages that were printed already.
 #[derive(Default)]
-struct Told {
-    /// For each host that fails, how.
+struct PrintedMessages {
+    /// Map from each failing host to its reason.
     failing: std::collections::BTreeMap<Box<str>, Arc<str>>,
-    /// What was compiled for kinds of hosts of which all was told, by its address, which
-    /// nothing else has as long as it is held.
+    /// Programs by address whose diagnostics are printed completely. The map holds them, so no
+    /// other program gets the address.
     compiled: HashMap<usize, Arc<Compiled>>,
     mistakes: HashSet<(String, Span)>,
-    /// What is wrong with each row, on the first host where something is.
+    /// Map from each row to its diagnostics on the first host that has any.
     of_rows: HashMap<Box<str>, String>,
 }
 
-impl Told {
-    /// Keeps what is wrong with rows of which nothing was wrong so far.
+impl PrintedMessages {
+    /// Keeps the mistakes of rows that had none so far.
     fn note(&mut self, mistakes: impl Iterator<Item = (Box<str>, String)>) {
         for (row, mistake) in mistakes {
             self.of_rows.entry(row).or_insert(mistake);
@@ -155,18 +154,18 @@ impl Told {
     }
 }
 
-/// Samples, one after the other.
+/// A run of samples over all hosts.
 struct HostsRun<'r> {
     sheet: Sheet,
     selected: &'r HostsSelection,
-    told: Told,
+    printed: PrintedMessages,
     messages: &'r mut Messages,
-    /// Some host has answered.
+    /// True once some host has answered.
     answered: bool,
 }
 
 impl HostsRun<'_> {
-    /// Fetches all hosts; gives their frames by name.
+    /// Fetches all hosts and returns their frames, by name.
     fn sample(
         &mut self,
         slot: Slot,
@@ -175,13 +174,13 @@ impl HostsRun<'_> {
     ) -> Result<Vec<Frame>, Stop> {
         let sampled = hosts.sample(slot);
         for frame in &sampled.frames {
-            self.told.failing.remove(&frame.target.name);
+            self.printed.failing.remove(&frame.target.name);
             aggregates.collector.frame(frame);
             self.answered = true;
         }
         for (target, words) in sampled.failed {
             aggregates.collector.failed(&target, slot);
-            let before = self.told.failing.insert(target.name.clone(), Arc::clone(&words));
+            let before = self.printed.failing.insert(target.name.clone(), Arc::clone(&words));
             if before.is_none_or(|before| before != words) {
                 match words.starts_with(&*target.name) {
                     true => self.messages.error(&words),
@@ -192,24 +191,24 @@ impl HostsRun<'_> {
         Ok(sampled.frames)
     }
 
-    /// Tells what is wrong with definitions on hosts and over the fleet, each once.
+    /// Prints the diagnostics of definitions on hosts and over the fleet, each once.
     fn tell(&mut self, hosts: &Hosts, aggregates: &mut Aggregates) -> ExitStatus {
-        let mut outcome = match self.told.failing.is_empty() {
+        let mut outcome = match self.printed.failing.is_empty() {
             true => ExitStatus::Good,
             false => ExitStatus::Failed,
         };
-        // What no host and no engine has any more does not come back.
-        self.told.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
+        // A program that no host and no engine holds does not come back.
+        self.printed.compiled.retain(|_, compiled| Arc::strong_count(compiled) > 1);
         for (host, compiled) in hosts.compiled() {
             let address = Arc::as_ptr(compiled).addr();
-            if self.told.compiled.insert(address, Arc::clone(compiled)).is_none() {
+            if self.printed.compiled.insert(address, Arc::clone(compiled)).is_none() {
                 self.of_hosts(host, compiled);
             }
             let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
             outcome = outcome.max(if is_whole { ExitStatus::Good } else { ExitStatus::Failed });
         }
         let of_fleet = aggregates.evaluation.diagnostics().clone();
-        self.told.note(self.selected.of_rows(&of_fleet));
+        self.printed.note(self.selected.of_rows(&of_fleet));
         if of_fleet.errors() > 0 {
             outcome = ExitStatus::Failed;
         }
@@ -220,12 +219,12 @@ impl HostsRun<'_> {
         outcome
     }
 
-    /// Tells what is wrong with definitions on hosts like this one.
+    /// Prints the diagnostics of one host's program.
     fn of_hosts(&mut self, host: &str, compiled: &Compiled) {
         let found = compiled.diagnostics().clone();
         let mut found = self.selected.definitions.without_hidden_ones_of_system(found);
-        self.told.note(self.selected.of_rows(&found));
-        let mistakes = &mut self.told.mistakes;
+        self.printed.note(self.selected.of_rows(&found));
+        let mistakes = &mut self.printed.mistakes;
         found.retain(|one| mistakes.insert((one.message.clone(), one.span)));
         if !found.is_empty() {
             self.messages.line(&format_args!("on {host} and hosts like it:"));
@@ -242,7 +241,7 @@ impl HostsRun<'_> {
         printer: &mut Printer,
     ) -> Result<ExitStatus, Stop> {
         let fleet = of_fleet.iter().find_map(Event::frame);
-        let of_rows = &self.told.of_rows;
+        let of_rows = &self.printed.of_rows;
         let mistake = |row: &str| of_rows.get(row).cloned();
         let mut outcome = ExitStatus::Good;
         self.sheet.show(at.into(), frames, fleet, mistake, |shown| {

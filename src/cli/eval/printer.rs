@@ -1,4 +1,4 @@
-//! Brings samples to standard output, in the form that the arguments choose.
+//! Prints samples to standard output, in the form that the arguments choose.
 
 use std::io::Write;
 
@@ -12,17 +12,17 @@ use crate::dialect::Dialect;
 use crate::engine::{Metric, Shown};
 use crate::report::samples::{Digits, Form, Renderer};
 
-/// What a form is for.
+/// The purpose that a form serves.
 pub fn purpose(form: Form) -> Purpose {
     match form {
         Form::Text | Form::Columns => Purpose::Text,
         Form::Csv => Purpose::Csv,
-        // All others are for programs.
+        // All other forms are for programs.
         _ => Purpose::Exact,
     }
 }
 
-/// Brings samples to standard output.
+/// Prints samples to standard output.
 pub struct Printer {
     renderer: Box<dyn Renderer>,
     buffer: String,
@@ -30,17 +30,17 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Prints what stands before the first sample; `several` samples come.
+    /// Prints the text before the first sample; `several` samples come.
     ///
     /// # Errors
-    /// The output cannot be written. If nobody reads it, the first sample will find out.
+    /// The output cannot be written. If its reader has gone, the first sample finds out.
     pub fn begin(
         arguments: &EvalArguments,
         several: bool,
         zone: Option<TimeZone>,
         mut output: Output,
     ) -> Result<Printer, Stop> {
-        // Those of the version whose answers are given.
+        // The marks of the libpcp version in use.
         let digits = match arguments.what.definitions.language().dialect {
             Dialect::Fixed => Digits::Shortest,
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => Digits::OfPcp,

@@ -22,7 +22,7 @@ use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
 use crate::text::SourceMap;
 
-/// Definitions over a fleet, and its hosts.
+/// Arguments that name definitions over a fleet, and its hosts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FleetArguments {
     /// Read definitions over a fleet from this file. They take metrics that -c defines for
@@ -37,33 +37,33 @@ pub struct FleetArguments {
     pub targets: Vec<PathBuf>,
 }
 
-/// A fleet as its files describe it.
+/// A fleet, read from its files.
 pub struct ReadFleet {
-    /// The definitions over it, without a mistake in their texts.
+    /// The definitions over the fleet whose texts have no mistake.
     pub registry: Registry,
-    /// How many definitions there are, those with mistakes included.
+    /// The number of definitions, those with mistakes included.
     pub count: usize,
     /// The hosts.
     pub targets: Vec<Arc<Target>>,
 }
 
 impl FleetArguments {
-    /// True if there is a fleet.
+    /// True if the arguments name a fleet.
     pub fn is_given(&self) -> bool {
         !self.fleet.is_empty() || !self.targets.is_empty()
     }
 
-    /// True if there are files of definitions.
+    /// True if the arguments name files of definitions.
     pub fn has_definitions(&self) -> bool {
         !self.fleet.is_empty()
     }
 
-    /// Takes further files of definitions.
+    /// Adds files of definitions.
     pub fn add(&mut self, files: Vec<String>) {
         self.fleet.extend(files);
     }
 
-    /// Definitions of hosts with the extensions that definitions of a fleet have.
+    /// The definitions of hosts, with the extensions that definitions over a fleet have.
     pub fn definitions(&self, arguments: &DefinitionArguments) -> DefinitionArguments {
         let mut arguments = arguments.clone();
         if self.is_given() {
@@ -73,8 +73,7 @@ impl FleetArguments {
         arguments
     }
 
-    /// Reads the fleet, in the language of the definitions of its hosts and into their
-    /// source map.
+    /// Reads the fleet into the source map of the hosts' definitions, in their language.
     ///
     /// # Errors
     /// A file of targets cannot be read.
@@ -105,7 +104,7 @@ impl FleetArguments {
         let mut line = ShownLine::new("pmderive", sources.next_id());
         let files = line.all("--targets", &self.targets, PathBuf::clone);
         sources.add("<arguments>", line.text);
-        // As `serve --targets` calls them.
+        // `serve --targets` gives the group this name.
         let labels = Labels::from_iter([("job", "fleet")]);
         for file in &files {
             if let Some(warning) = targets.named_before(file) {
@@ -126,8 +125,8 @@ impl FleetArguments {
 }
 
 impl ReadFleet {
-    /// The definitions of a fleet whose hosts have certain definitions, as far as the texts
-    /// tell: what is wrong with them is reported.
+    /// The definitions over a fleet whose hosts have certain definitions. Mistakes in the texts
+    /// are reported.
     pub fn across(
         &self,
         expressions: &[Arc<Registered>],
@@ -141,7 +140,7 @@ impl ReadFleet {
         Arc::new(definitions)
     }
 
-    /// True for an expression over the fleet: it has groups, or names of the fleet or of
+    /// True for an expression over the fleet: one with groups, or with names of the fleet or of
     /// numbers of hosts.
     pub fn is_over(&self, one: &Registered) -> bool {
         one.expr.nodes().any(|(_, node)| {
@@ -153,7 +152,7 @@ impl ReadFleet {
     }
 }
 
-/// The name that is all of an expression.
+/// The name, if an expression is a name alone.
 pub fn name_of(one: &Registered) -> Option<&str> {
     match &one.expr.node(one.expr.root()).kind {
         NodeKind::Metric(name) => Some(name),

@@ -16,14 +16,14 @@ use crate::text::SourceMap;
 /// Definitions over the fleet, if there are any.
 pub struct CheckedFleet {
     definitions: Option<Arc<aggregates::FleetDefinitions>>,
-    /// How many definitions there are, those with mistakes included.
+    /// The number of definitions, those with mistakes included.
     count: usize,
-    /// Hosts may have metrics that no definition names.
+    /// True if hosts may have metrics that no definition names.
     is_open: bool,
 }
 
 impl CheckedFleet {
-    /// Reads it; what the texts tell of mistakes is reported.
+    /// Reads the fleet and reports the mistakes in its texts.
     ///
     /// # Errors
     /// A file of targets cannot be read.
@@ -32,7 +32,7 @@ impl CheckedFleet {
         definitions: &mut CommandDefinitions,
         diagnostics: &mut Diagnostics,
     ) -> Result<CheckedFleet, Stop> {
-        // Without definitions of hosts nobody knows what these have.
+        // Without definitions of hosts, their metrics are unknown.
         let is_open = definitions.own().next().is_none();
         if !arguments.is_given() {
             return Ok(CheckedFleet { definitions: None, count: 0, is_open });
@@ -45,25 +45,25 @@ impl CheckedFleet {
         Ok(CheckedFleet { definitions: Some(definitions), count: fleet.count, is_open })
     }
 
-    /// How many definitions there are.
+    /// The number of definitions.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What hosts compute for aggregates alone.
+    /// The definitions that hosts compute only for aggregates.
     pub fn on_hosts(&self, hosts: &Registry) -> Vec<&Registered> {
         let definitions = self.definitions.iter();
         definitions.flat_map(|one| one.computed_by(hosts, self.is_open)).collect()
     }
 
-    /// All that hosts have for aggregates.
+    /// All operands of aggregates on the hosts.
     pub fn operands<'d>(&'d self, hosts: &'d Registry) -> Vec<&'d Registered> {
         let definitions = self.definitions.iter();
         definitions.flat_map(|one| stages::operands_of(one, hosts, self.is_open)).collect()
     }
 
-    /// Checks it with the metadata of a source that stands for the hosts; gives what lints
-    /// take.
+    /// Checks the fleet with the metadata of a source that stands for the hosts. Returns the
+    /// aggregates for lints.
     ///
     /// # Errors
     /// The source failed.
@@ -81,7 +81,8 @@ impl CheckedFleet {
         Ok(Some(aggregates))
     }
 
-    /// Finds what is allowed but hardly meant; `aggregates` are what checking gave.
+    /// Finds definitions that are legal but probably wrong. `aggregates` are the result of
+    /// `check`.
     pub fn lint(
         &self,
         aggregates: Option<&mut Aggregates>,

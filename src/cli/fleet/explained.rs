@@ -1,4 +1,4 @@
-//! Explains definitions over a fleet: those of files, and those named as arguments.
+//! Explains definitions over a fleet, from files or from arguments.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::fleet::stages;
 /// Definitions over the fleet, if there are any.
 pub struct ExplainedFleet {
     definitions: Option<Arc<aggregates::FleetDefinitions>>,
-    /// Names of definitions that are to be explained; all without any.
+    /// Names of the definitions to explain; empty means all.
     wanted: HashSet<Arc<str>>,
 }
 
 impl ExplainedFleet {
-    /// Reads it, and takes what is over the fleet out of the selection; all of it is
-    /// wanted if nothing was named.
+    /// Reads the fleet and takes its definitions out of the selection. Without a selection all
+    /// of them are explained.
     ///
     /// # Errors
     /// A file of targets cannot be read.
@@ -54,8 +54,8 @@ impl ExplainedFleet {
         Ok(ExplainedFleet { definitions: Some(definitions), wanted })
     }
 
-    /// Explains what is wanted of it, with the metadata of a source that stands for
-    /// the hosts. What aggregates take of these is added to their selection.
+    /// Explains the wanted definitions with the metadata of a source that stands for the hosts.
+    /// The operands of aggregates join the hosts' selection.
     ///
     /// # Errors
     /// The source failed.

@@ -1,5 +1,5 @@
-//! Definitions over a fleet in the commands: files of them beside the definitions of
-//! hosts, with those hosts. In a program without fleets `no_fleet.rs` stands for this.
+//! Definitions over a fleet in the commands: their files, and the hosts that they are about. A
+//! build without fleets has `no_fleet.rs` in place of this.
 
 mod arguments;
 mod checked;

@@ -7,19 +7,19 @@ use crate::text::{SourceId, Span};
 
 /// A command line that is put together option by option.
 pub struct ShownLine {
-    /// What there is of it so far.
+    /// The line so far.
     pub text: String,
-    /// What it is in the source map.
+    /// Its place in the source map.
     source: SourceId,
 }
 
 impl ShownLine {
-    /// The beginning of a line, which is this text of the source map once it is whole.
+    /// Starts a line. Once complete, it becomes the text `source` of the source map.
     pub fn new(begin: &str, source: SourceId) -> ShownLine {
         ShownLine { text: begin.to_owned(), source }
     }
 
-    /// Adds an option with each of these values; gives them with their places.
+    /// Adds an option with each of these values. Returns the values with their places.
     pub fn all<V: AsRef<OsStr>, T>(
         &mut self,
         option: &str,

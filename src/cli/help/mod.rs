@@ -1,4 +1,4 @@
-//! `pmderive help`: a page of the manual, the arguments of a command, a function, or the
+//! `pmderive help` prints a page of the manual, the arguments of a command, a function, or the
 //! page of a diagnostic's code.
 //!
 //! ```text
@@ -35,7 +35,7 @@ pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<ExitStatus,
     Ok(ExitStatus::Good)
 }
 
-/// What was asked for; with escape sequences for bold if it is `styled`.
+/// The requested text; with escape sequences for bold if it is `styled`.
 fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     match &arguments.words[..] {
         [] => Ok(overview(styled)),
@@ -52,8 +52,8 @@ fn text(arguments: &HelpArguments, styled: bool) -> Result<String, Stop> {
     }
 }
 
-/// The page that a name is of: a topic, the code of a diagnostic, or a function that is no
-/// command as well.
+/// The page with this name: a topic, the code of a diagnostic, or a function. A command takes
+/// precedence over a function.
 fn page_of(name: &str) -> Option<Cow<'static, str>> {
     let code = || name.parse::<Code>().ok().map(page);
     let written = topic(name).map(|topic| topic.text).or_else(code);
@@ -63,7 +63,7 @@ fn page_of(name: &str) -> Option<Cow<'static, str>> {
     signature::named(name.trim_end_matches("()")).map(|function| Cow::Owned(function.page()))
 }
 
-/// The parts of the manual, with the names of their topics' files.
+/// The table of contents of the manual: its parts, with their files.
 const SUMMARY: &str = include_str!("../../manual/SUMMARY.md");
 
 /// The commands, and the topics of the manual.
@@ -71,7 +71,7 @@ fn overview(styled: bool) -> String {
     let mut text = shown(&command().render_long_help(), styled);
     text.push_str("\nTopics of the manual (pmderive help TOPIC):\n");
     let longest = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
-    // Its first line is its own heading.
+    // The first line is its own heading.
     for line in SUMMARY.lines().skip(1) {
         if let Some(part) = line.strip_prefix("# ") {
             text.push_str(&format!("\n  {part}\n"));
@@ -103,7 +103,7 @@ fn of_command(words: &[String], styled: bool) -> Result<String, Stop> {
     Ok(shown(&found.render_long_help(), styled))
 }
 
-/// A text of clap's.
+/// Renders a text of clap.
 fn shown(text: &StyledStr, styled: bool) -> String {
     match styled {
         true => text.ansi().to_string(),
@@ -111,7 +111,7 @@ fn shown(text: &StyledStr, styled: bool) -> String {
     }
 }
 
-/// Says that a word is unknown, with what may have been meant.
+/// The error for an unknown word, with suggestions.
 fn unknown(word: &str, commands: &[String]) -> Stop {
     let topics = TOPICS.iter().map(|topic| topic.name);
     let functions = signature::all().map(|function| function.name);
@@ -126,7 +126,7 @@ fn unknown(word: &str, commands: &[String]) -> Stop {
     Stop::Usage(format!("`{word}` is no topic, command or function; {help}"))
 }
 
-/// Says that a command has no part with this name.
+/// The error for an unknown part of a command.
 fn unknown_part(word: &str, command: &str, parts: &[String]) -> Stop {
     let help = match nearest(word, parts.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `pmderive help {command} {meant}`?"),
@@ -135,16 +135,16 @@ fn unknown_part(word: &str, command: &str, parts: &[String]) -> Stop {
     Stop::Usage(format!("`{command}` has no part `{word}`; {help}"))
 }
 
-/// Topics that are shown for a word, at most.
+/// Number of topics that are suggested for a word, at most.
 const MOST_TOPICS: usize = 3;
 
-/// A heading says what a page is about; a word of its text hardly does.
+/// Occurrences in the text that one in a heading is worth.
 const WORTH_OF_HEADING: usize = 10;
 
-/// The topics in which a word comes most often.
+/// The topics that contain a word most often.
 fn topics_about(word: &str) -> Vec<&'static str> {
     let word = word.to_lowercase();
-    // `aggregates` is also found as `aggregate`.
+    // `aggregates` also finds `aggregate`.
     let stem = word.strip_suffix('s').unwrap_or(&word);
     if stem.len() < 3 {
         return Vec::new();

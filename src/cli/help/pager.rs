@@ -1,6 +1,6 @@
-//! A program that shows long text page by page, as git(1) uses one: `$PAGER`,
-//! a command of the shell, or else `less`. An empty `PAGER` and `cat` mean none.
-//! `MANPAGER` does not count: what is written there expects a man page.
+//! The pager for long texts: `$PAGER`, a command of the shell, or else `less`, as git(1) does
+//! it. An empty `PAGER` and `cat` mean none. `MANPAGER` does not count, as it expects a man
+//! page.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,31 +10,31 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::SIGINT;
 
-/// What the shell says of a command that is not there.
+/// The shell's exit status for an unknown command.
 const NOT_FOUND: i32 = 127;
 
-/// The pager that the environment asks for; none if there is to be none.
+/// The pager that the environment chooses, if any.
 fn chosen() -> Option<OsString> {
     let chosen = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
     (!chosen.is_empty() && chosen != "cat").then_some(chosen)
 }
 
-/// Shows a text, which may have escape sequences for bold. False if there is no
-/// pager, and nothing was shown.
+/// Shows a text, which may have escape sequences for bold. Returns false if there is no pager;
+/// then nothing was shown.
 pub fn show(text: &str) -> bool {
     let Some(pager) = chosen() else { return false };
     let mut command = Command::new("sh");
     command.arg("-c").arg(pager).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Leave at once if all is on one screen, show bold, do not clear.
+        // Leave at once if all fits on one screen; show bold; do not clear.
         command.env("LESS", "FRX");
     }
-    // Interrupts are the pager's while it runs.
+    // The pager handles interrupts while it runs.
     let interrupted = Arc::new(AtomicBool::new(false));
     let handler = signal_hook::flag::register(SIGINT, interrupted);
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut input) = child.stdin.take() {
-        // Whoever has read enough closes it.
+        // A user who has read enough closes the pager.
         let _ = input.write_all(text.as_bytes());
     }
     let status = child.wait();

@@ -2,9 +2,9 @@
 //! wrapped, code stays as it is, tables get columns, and headings are bold where the
 //! terminal shows that.
 //!
-//! It knows what the manual uses and no more: headings, paragraphs, lists,
-//! fenced and indented blocks, tables, references, `code`, **strong** words and comments.
-//! The pages are ours, so nothing in them is hostile.
+//! It handles what the manual uses: headings, paragraphs, lists, fenced and indented blocks,
+//! tables, references, `code`, **strong** words and comments. The pages are the project's own,
+//! so the renderer trusts them.
 
 /// Widest prose: longer lines are hard to read.
 const WIDEST: usize = 100;
@@ -58,8 +58,8 @@ fn is_definition(line: &str) -> bool {
     line.starts_with('[') && line.contains("]: ")
 }
 
-/// The sign of a list's item and the indentation of its further lines, or
-/// nothing of either, and the text.
+/// The sign of a list's item, the indentation of its further lines, and its text. Without an
+/// item the first two are empty.
 fn item(line: &str) -> (String, usize, &str) {
     let text = line.trim_start();
     let indent = line.len() - text.len();
@@ -82,13 +82,13 @@ fn goes_on(line: &str) -> bool {
 /// The cells of a table's row.
 fn cells(line: &str) -> Vec<String> {
     let inside = line.trim().trim_start_matches('|').trim_end_matches('|');
-    // A stroke within a cell is written with a backslash.
+    // A bar within a cell is written with a backslash.
     let parted = inside.replace("\\|", "\u{1}");
     parted.split('|').map(|cell| plain(&cell.trim().replace('\u{1}', "|"))).collect()
 }
 
-/// Text without what only a browser can show: of a link its text is left, of
-/// a reference its name as a topic.
+/// The text without what only a browser shows. A link becomes its text, a reference the name of
+/// its topic.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -146,7 +146,7 @@ impl Rendered {
         self.text.push('\n');
     }
 
-    /// One empty line, however many there are.
+    /// Ends with exactly one empty line.
     fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
@@ -167,7 +167,7 @@ impl Rendered {
         self.blank();
     }
 
-    /// Wraps a plain text behind `first`, further lines `rest` columns in.
+    /// Wraps a plain text behind `first`; further lines are indented by `rest` columns.
     fn paragraph(&mut self, first: &str, rest: usize, text: &str) {
         let mut line = first.to_owned();
         let mut length = first.chars().count();
@@ -191,7 +191,7 @@ impl Rendered {
         self.line("", &line);
     }
 
-    /// A table in columns if it fits, else row by row.
+    /// Prints a table in columns if it fits, else row by row.
     fn table(&mut self, rows: &[Vec<String>]) {
         let (head, body) = match rows {
             [head, _, body @ ..] => (head, body),
@@ -282,7 +282,7 @@ mod tests {
                 let shown = render(topic.text, width, false);
                 let too_long = shown.lines().find(|line| {
                     let is_code = line.starts_with("    ");
-                    // What has no blank cannot be wrapped.
+                    // A word without a blank cannot be wrapped.
                     let words = line.split_whitespace().map(|word| word.chars().count());
                     let longest = words.max().unwrap_or_default();
                     !is_code && longest < 40 && line.chars().count() > width.min(WIDEST)

@@ -1,8 +1,8 @@
-//! `pmderive man`: manual pages of the program and of each command, in the
-//! language of man(7), made of the same words as their help.
+//! `pmderive man`: manual pages of the program and of each command, in the language of man(7).
+//! Their texts are those of the commands' help.
 //!
-//! clap_mangen describes the options. It cannot know exit statuses, files and the
-//! environment: those are in [`sections`].
+//! clap_mangen describes the options. Exit statuses, files and the environment are in
+//! [`sections`].
 
 mod arguments;
 mod sections;
@@ -22,7 +22,7 @@ use super::stop::Stop;
 use super::terminal::Purpose;
 use super::{command_line, examples, options};
 
-/// When the texts of the pages were last gone through.
+/// Date of the last review of the pages.
 const DATE: &str = "2026-11-24";
 
 /// Runs the command.
@@ -51,7 +51,7 @@ pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<ExitStatus, 
 /// All pages, with their names.
 ///
 /// # Errors
-/// None: they are written to memory.
+/// None: the pages are written to memory.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut root = command_line::command();
     root.build();
@@ -131,7 +131,7 @@ fn page<'n>(
     Ok(out)
 }
 
-/// Options under headings of the second order, below one of the first.
+/// Moves options under headings of the second level, below one of the first level.
 fn under_one_heading(options: &str) -> String {
     // An empty line is a break by itself.
     let mut text = options.replace("\n.br\n\n.br\n", "\n\n");
@@ -145,14 +145,14 @@ fn under_one_heading(options: &str) -> String {
     }
 }
 
-/// What the help says after the options, without the examples.
+/// The help text after the options, without the examples.
 fn notes(command: &Command) -> Option<String> {
     let text = command.get_after_help()?.to_string();
     let notes = text.split("Examples:\n").next().unwrap_or_default().trim_end().to_owned();
     (!notes.is_empty()).then_some(notes)
 }
 
-/// Lines that are not filled.
+/// Appends lines that man(7) does not fill.
 fn as_it_is(out: &mut Roff, text: &str) {
     out.control("nf", []);
     for line in text.lines() {

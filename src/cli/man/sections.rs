@@ -1,14 +1,14 @@
-//! What manual pages say that no option knows: exit statuses, the environment,
-//! files, other pages. Variables and files are those of the manual.
+//! Sections of manual pages that no option describes: exit statuses, the environment, files,
+//! other pages. Variables and files come from the manual.
 
 use clap::Command;
 
 use crate::manual::topic;
 
-/// A term, and what it means.
+/// A term and its meaning.
 pub type Entry = (&'static str, &'static str);
 
-/// Exit statuses of all commands but those called after PCP's tools.
+/// Exit statuses of all commands but those named after PCP's tools.
 const OWN: &[Entry] = &[
     ("0", "Nothing is wrong. A metric without a value yet is not wrong."),
     ("1", "A metric or a unit test failed, something was left out, or a file is not formatted."),
@@ -44,7 +44,7 @@ pub fn files() -> impl Iterator<Item = (String, String)> {
     rows("Files that")
 }
 
-/// Variables that a command reads, those that mean the same together.
+/// Variables that a command reads. Variables of the same meaning share an entry.
 pub fn variables(command: &Command) -> impl Iterator<Item = (String, String)> {
     rows("Variables").filter(|(names, _)| reads(command, names))
 }

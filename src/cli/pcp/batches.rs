@@ -1,15 +1,15 @@
-//! How many metrics are asked for together.
+//! Sizes of requests: how many metrics are looked up or fetched together.
 //!
-//! A round trip answers for as many metrics as possible: a group of them is
-//! looked up together, and then fetched batch by batch. PCP's tools fetch the
-//! metrics of an archive one by one, as each has its own first record; here
-//! those whose first record is the same come in one fetch.
+//! A round trip answers for as many metrics as possible. A group of metrics is looked up
+//! together, and then fetched batch by batch. PCP's tools fetch the metrics of an archive one
+//! by one, as each has its own first record. This program fetches metrics together that share a
+//! first record.
 
 use clap::Args;
 
 use crate::cli::stop::Stop;
 
-/// What is said of a batch of nothing, and of what is no number.
+/// The error for a batch that is empty or no number.
 pub const NO_BATCH: &str = "-b requires numeric argument";
 
 /// Metrics fetched at a time.
@@ -26,16 +26,16 @@ pub struct BatchArgument {
     pub batch: Option<i32>,
 }
 
-/// The argument of `-b`.
+/// Parses the argument of `-b`.
 fn batch(text: &str) -> Result<i32, String> {
     text.parse().map_err(|_| NO_BATCH.to_owned())
 }
 
 impl BatchArgument {
-    /// The batches of a source.
+    /// The batches that a source is asked for.
     ///
     /// # Errors
-    /// Those of a live source have no metrics.
+    /// A batch of a live source has no metrics.
     pub fn of(&self, is_archive: bool) -> Result<Batches, Stop> {
         let given = || self.batch.map_or(BATCH, |batch| usize::try_from(batch).unwrap_or(0));
         match if is_archive { 1 } else { given() } {
@@ -45,20 +45,20 @@ impl BatchArgument {
     }
 }
 
-/// How lists of metrics are divided.
+/// The division of a list of metrics into requests.
 #[derive(Clone, Copy)]
 pub struct Batches {
-    /// Metrics of a batch.
+    /// Number of metrics in a batch.
     pub size: usize,
 }
 
 impl Batches {
-    /// Groups of whole batches, the last one excepted.
+    /// Splits metrics into groups of whole batches; the last group may end with a part of one.
     pub fn groups<M>(self, metrics: &[M]) -> std::slice::Chunks<'_, M> {
         metrics.chunks(GROUP.div_ceil(self.size) * self.size)
     }
 
-    /// How many of a number of metrics make whole batches.
+    /// The number of metrics, rounded down to whole batches.
     pub fn whole(self, metrics: usize) -> usize {
         metrics / self.size * self.size
     }

@@ -1,5 +1,5 @@
-//! Fetches for commands that look at a source once: values of metrics in the
-//! order of a list, the instance domains that they need, and their text form.
+//! Fetches for commands that read a source once. They return the values of a list of metrics in
+//! its order, their instance domains, and their text form.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,35 +18,35 @@ use crate::cli::stop::Stop;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 
-/// The values of a metric, or why there are none.
+/// The values of a metric, or the reason for having none.
 pub type Values = Result<Vec<InstanceValue>, PmStatus>;
 
-/// A domain, or why it cannot be had.
+/// An instance domain, or the reason for having none.
 pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 
-/// Instance domains that were asked for.
+/// Cache of instance domains.
 pub struct Domains {
     known: HashMap<InDom, Domain>,
-    /// Where an archive stood when they were asked for.
+    /// Position of the archive when they were read.
     at: Option<Timestamp>,
     scope: Scope,
 }
 
-/// At which times domains hold.
+/// How long a domain in the cache is valid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// For good: of a live source.
+    /// For good: a live source.
     Always,
-    /// Where an archive stands.
+    /// At the archive's present position only.
     HereOnly,
-    /// Until another domain is asked for: as PCP's tools have it for archives.
+    /// Until another domain is read, as PCP's tools do it for archives.
     UntilAnother,
-    /// An archive's, with all instances that it has ever seen.
+    /// For good: an archive's domain with all instances of all times.
     OfAllTimes,
 }
 
 impl Domains {
-    /// None is known. In archives domains change with the time of the values.
+    /// An empty cache. In archives domains change with the time of the values.
     pub fn new(is_archive: bool, dialect: Dialect) -> Domains {
         let scope = match (is_archive, dialect) {
             (false, _) => Scope::Always,
@@ -56,13 +56,12 @@ impl Domains {
         Domains { known: HashMap::new(), at: None, scope }
     }
 
-    /// None is known. Those of an archive will have all instances that it has
-    /// ever seen.
+    /// An empty cache. An archive's domains have all instances of all times.
     pub fn of_all_times() -> Domains {
         Domains { known: HashMap::new(), at: None, scope: Scope::OfAllTimes }
     }
 
-    /// A domain, as it was when it was asked for first at these times.
+    /// Gets a domain. Within its validity the first answer stays.
     pub fn get(&mut self, source: &mut ToolSource, indom: InDom) -> Result<Domain, SourceError> {
         if let (Scope::HereOnly, Context::Archive(archive)) = (self.scope, source.kind())
             && self.at.replace(archive.origin()) != Some(archive.origin())
@@ -84,10 +83,9 @@ impl Domains {
     }
 }
 
-/// Fetches metrics, each as often as it is in the list, from where an archive
-/// stands. Domains that are not known come along with the values of a live
-/// source, which is tried again while it fails and patience lasts. The inner
-/// error: the fetch as a whole failed.
+/// Fetches a list of metrics, duplicates included, from the archive's present position. A live
+/// source also delivers their domains if the cache lacks them. It is tried again while it fails
+/// and patience lasts. The inner error means that the fetch as a whole failed.
 pub fn fetch(
     source: &mut ToolSource,
     pmids: &[Pmid],
@@ -140,25 +138,25 @@ pub fn fetch(
 /// Metrics of an archive that are fetched before the first of them is printed.
 pub const TOGETHER: usize = 128;
 
-/// What a fetch of a metric by itself gives.
-pub struct Fetched {
-    /// The outer error: the fetch failed.
+/// Result of fetching a metric by itself.
+pub struct MetricFetch {
+    /// The values. The outer error means that the fetch failed.
     pub outcome: Result<Values, PmStatus>,
-    /// Where an archive stood after it.
+    /// Position of the archive after the fetch.
     pub at: Option<Timestamp>,
 }
 
-/// Fetches metrics of an archive, each from its own first record after the origin, as
-/// if it were fetched alone. Those whose first record is the same come in one fetch.
+/// Fetches metrics of an archive as if each were fetched alone, from its own first record after
+/// the origin. Metrics that share a first record come in one fetch.
 pub fn fetch_each(
     source: &mut ToolSource,
     pmids: &[Pmid],
     domains: &mut Domains,
     messages: &Messages,
-) -> Result<Vec<Fetched>, Stop> {
-    let mut found: Vec<Option<Fetched>> = pmids.iter().map(|_| None).collect();
-    // Without operands every record counts, and libpcp has a status for some such metrics
-    // only where nothing else is in the list.
+) -> Result<Vec<MetricFetch>, Stop> {
+    let mut found: Vec<Option<MetricFetch>> = pmids.iter().map(|_| None).collect();
+    // Without operands every record counts. For some such metrics libpcp returns a status only
+    // if the list has no other metric.
     let reads = source.context.reads(pmids)?;
     let reads_any = reads.any(|_| true);
     let mut open: Vec<usize> = (0..pmids.len()).filter(|at| reads_any[*at]).collect();
@@ -169,7 +167,7 @@ pub fn fetch_each(
         let Context::Archive(archive) = source.kind() else { break };
         let at = Some(archive.origin());
         match fetched {
-            // It is the first record for all those that it has an operand of.
+            // It is the first record for all metrics that have an operand in it.
             Ok(values) => {
                 let before = open.len();
                 let is_first = reads.any(|pmid| archive.record_holds(pmid));
@@ -177,25 +175,25 @@ pub fn fetch_each(
                 open.retain(|metric| {
                     let values = values.next().unwrap_or(Err(PmStatus::IPC));
                     if is_first[*metric] {
-                        found[*metric] = Some(Fetched { outcome: Ok(values), at });
+                        found[*metric] = Some(MetricFetch { outcome: Ok(values), at });
                     }
                     !is_first[*metric]
                 });
-                // A fetch of very many that finds few takes longer than these alone.
+                // A large fetch that finds few values would be slower than these alone.
                 if 8 * (before - open.len()) < before {
                     break;
                 }
             }
             Err(PmStatus::EOL) => {
                 for metric in open.drain(..) {
-                    found[metric] = Some(Fetched { outcome: Err(PmStatus::EOL), at });
+                    found[metric] = Some(MetricFetch { outcome: Err(PmStatus::EOL), at });
                 }
             }
             // Others may find their records before the damage, or pass over it.
             Err(_) => break,
         }
     }
-    let alone = |(pmid, found): (&Pmid, Option<Fetched>)| {
+    let alone = |(pmid, found): (&Pmid, Option<MetricFetch>)| {
         if let Some(found) = found {
             return Ok(found);
         }
@@ -206,7 +204,7 @@ pub fn fetch_each(
             Context::Archive(archive) => Some(archive.origin()),
             _ => None,
         };
-        Ok(Fetched { outcome, at })
+        Ok(MetricFetch { outcome, at })
     };
     pmids.iter().zip(found).map(alone).collect()
 }

@@ -1,10 +1,9 @@
-//! How the commands called after PCP's tools report mistakes in definitions: at the
+//! Reports mistakes in definitions for the commands named after PCP's tools. They report at the
 //! same times as libpcp, and with `--compat` in its words.
 //!
-//! libpcp reports mistakes at two times: when it reads a text, and when a metric is
-//! first used in a context. Our own dialect reports the same in our words, and a
-//! mistake in a file that the user has named sets the exit status. This module does
-//! not decide what is a mistake.
+//! libpcp reports mistakes at two times: when it reads a text, and when a metric is first used
+//! in a context. The default dialect reports the same mistakes in pmderive's words; one in a
+//! file that the user names sets the exit status. Other modules find the mistakes.
 
 use crate::cli::args::DefinitionArguments;
 use crate::cli::definitions::CommandDefinitions;
@@ -17,29 +16,29 @@ use crate::engine::{Refused, Registry};
 use crate::escape::Foreign;
 use crate::text::SourceMap;
 
-/// What a tool does about definition files that cannot be read.
+/// Reaction of a tool to unreadable definition files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnreadableFiles {
-    /// It says so and goes on, as pminfo does.
+    /// It reports them and goes on, as pminfo does.
     Told,
     /// It ends.
     Fatal,
 }
 
-/// The definitions of a run, and what was wrong with them so far.
+/// The definitions of a run, and the mistakes found so far.
 pub struct Mistakes {
     dialect: Dialect,
     definitions: CommandDefinitions,
-    /// Something is wrong in a file that the arguments name.
+    /// True if a file that the arguments name has a mistake.
     has_own: bool,
 }
 
 impl Mistakes {
-    /// Reads the definitions and tells what libpcp tells before there is a
+    /// Reads the definitions, and reports the mistakes that libpcp reports before there is a
     /// context.
     ///
     /// # Errors
-    /// A file cannot be read, and that is fatal.
+    /// A file cannot be read, and this tool then ends.
     pub fn read(
         arguments: &DefinitionArguments,
         unreadable: UnreadableFiles,
@@ -51,7 +50,7 @@ impl Mistakes {
         }
         let definitions = CommandDefinitions::read(arguments);
         let mut mistakes = Mistakes { dialect, definitions, has_own: false };
-        // In that version, whoever loads definitions loads the system's first.
+        // In this version, loading definitions first loads the system's.
         if dialect == Dialect::Pcp6_0 && !arguments.configs.is_empty() {
             mistakes.tell_of_system(messages);
         }
@@ -62,7 +61,7 @@ impl Mistakes {
             return Ok(mistakes);
         }
         for diagnostic in found {
-            // An empty path at the end of a list is a warning.
+            // An empty path at the end of a list is only a warning.
             let is_fatal = diagnostic.severity == Severity::Error;
             if diagnostic.code == Code::UnreadableFile && is_fatal {
                 let reason = diagnostic.pcp.as_deref().unwrap_or_default();
@@ -79,8 +78,8 @@ impl Mistakes {
         Ok(mistakes)
     }
 
-    /// Tells what is wrong with the system's definitions, which libpcp reads
-    /// when a context is opened, if it has not done so.
+    /// Reports the mistakes of the system's definitions. libpcp reads these when it opens a
+    /// context, unless it read them before.
     pub fn tell_of_system(&mut self, messages: &mut Messages) {
         if self.dialect == Dialect::Fixed {
             self.definitions.warn_of_unreadable_files_of_system(messages);
@@ -88,7 +87,7 @@ impl Mistakes {
         let mut found = std::mem::take(&mut self.definitions.system_diagnostics);
         let definitions = &self.definitions;
         if self.dialect == Dialect::Fixed {
-            // To have a definition or text of one's own instead is no mistake.
+            // Replacing a definition or a text by one's own is no mistake.
             let is_replaced = |one: &Diagnostic| {
                 matches!(one.code, Code::DuplicateName | Code::BadAttribute)
                     && definitions.defines(definitions.sources.slice(one.span))
@@ -98,13 +97,13 @@ impl Mistakes {
         messages.diagnostics(found, &definitions.sources);
     }
 
-    /// The definitions, with the texts that their places are in.
+    /// The definitions, and the texts for their places.
     pub fn registry(&self) -> (Registry, SourceMap) {
         (self.definitions.registry.clone(), self.definitions.sources.clone())
     }
 
-    /// Takes note of what was found wrong with metrics when they were touched, and gives
-    /// what is to be told; `asked` are the names that the user has given.
+    /// Notes the mistakes of metrics on their first use. Returns the diagnostics to print;
+    /// `asked` are the names that the user gave.
     pub fn worth_saying(&mut self, mut found: Diagnostics, asked: &[String]) -> Diagnostics {
         if self.dialect != Dialect::Fixed {
             return found;
@@ -117,9 +116,9 @@ impl Mistakes {
         found
     }
 
-    /// The system's definitions are for machines of many kinds. If operands of
-    /// one are missing here, or the source has such a metric by itself, that is
-    /// news only to someone who asks for this very metric.
+    /// True if a diagnostic is printed. The system's definitions are for machines of many
+    /// kinds. Missing operands, or a metric of the same name in the source, matter only if the
+    /// user names the metric.
     fn is_worth_saying(&self, diagnostic: &Diagnostic, asked: &[String]) -> bool {
         let is_asked = || {
             let metric = diagnostic.metric.as_deref();
@@ -138,14 +137,13 @@ impl Mistakes {
         self.definitions.registry.language()
     }
 
-    /// Tells what is wrong with an expression among the arguments.
+    /// Reports the mistakes of an expression among the arguments.
     pub fn refuse(&mut self, refused: Refused, messages: &mut Messages) {
         self.has_own = true;
         messages.diagnostics(refused.diagnostics, &refused.sources);
     }
 
-    /// What the mistakes that were told mean for the outcome of the run. To
-    /// PCP's tools they are no failure.
+    /// The exit status that the reported mistakes cause. To PCP's tools they are no failure.
     pub fn outcome(&self) -> ExitStatus {
         match self.has_own && self.dialect == Dialect::Fixed {
             true => ExitStatus::Failed,

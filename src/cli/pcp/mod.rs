@@ -1,5 +1,5 @@
-//! The commands called after PCP's tools: `info`, `val` and `probe`, which print
-//! what pminfo(1), pmval(1) and pmprobe(1) print.
+//! The commands named after PCP's tools: `info`, `val` and `probe` print what pminfo(1),
+//! pmval(1) and pmprobe(1) print.
 //!
 //! ```text
 //! arguments (with --compat) ──► options ──► source ─┬─► walk ──► batches ──► fetch ──► info, probe

@@ -1,8 +1,7 @@
-//! The options that the commands called after PCP's tools share, see
-//! pmGetOptions(3), and how they open a source: in the words of those tools.
+//! The options that the commands named after PCP's tools share, see pmGetOptions(3). This
+//! module opens their source; errors are in the words of those tools.
 //!
-//! Options of a single tool are in its file. This module does not know what is
-//! printed about a source.
+//! Options of a single tool are in its file.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -58,23 +57,23 @@ pub struct PcpOptions {
     /// Accepted only to explain why it does not help here.
     #[arg(short = 'K', long = "spec-local", value_name = "SPEC", hide = true)]
     pub spec_local: Vec<String>,
-    /// The archive is followed: what is wrong with it is told later.
+    /// The archive is followed: its damage is reported later.
     #[arg(skip)]
     pub is_followed: bool,
 }
 
-/// Said where the zone of a source is wanted and no source was chosen.
+/// The error for a zone of the source without a source.
 pub const NO_ZONE: &str = "use of timezone from metric source requires a source";
 
 impl PcpOptions {
-    /// Opens the source, with the derived metrics of the system and of the
-    /// options, which are evaluated by `backend`. What is wrong with
-    /// definitions is told. `names` are those of the command's arguments.
+    /// Opens the source, with the derived metrics of the system and of the options, which
+    /// `backend` evaluates. Mistakes in definitions are printed. `names` are those of the
+    /// command's arguments.
     ///
     /// # Errors
-    /// The source cannot be opened, or the options do not fit it; a definition
-    /// file cannot be read, and that is fatal; an argument is a definition file,
-    /// which PCP's own tools take for a name.
+    /// The source cannot be opened, or the options do not fit it; a definition file cannot be
+    /// read, and that is fatal; an argument is a definition file, which PCP's own tools would
+    /// read as a name.
     pub fn open(
         &self,
         names: &[String],
@@ -139,7 +138,7 @@ impl PcpOptions {
         Ok(source)
     }
 
-    /// PCP's tools have none unless it is asked for.
+    /// PCP's tools have none without an option for it.
     fn patience(&self, dialect: Dialect) -> Patience {
         match (self.retry.retry, dialect) {
             (None, Dialect::Pcp6_0 | Dialect::Pcp7_2) => Patience::new(Retry::For(Duration::ZERO)),
@@ -147,8 +146,8 @@ impl PcpOptions {
         }
     }
 
-    /// The same options, with the archives that pmlogger(1) keeps of this host
-    /// as the source if there is none and an origin is asked for.
+    /// The same options, completed by a source: with an origin but no source, it is the
+    /// archives that pmlogger(1) keeps of this host.
     ///
     /// # Errors
     /// This host has no name.
@@ -185,7 +184,7 @@ impl PcpOptions {
             messages.error(&format_args!("Cannot load namespace from \"{file}\": {status}"));
             has_failed = true;
         }
-        if has_failed { Err(Stop::Said) } else { Ok(loaded) }
+        if has_failed { Err(Stop::Reported) } else { Ok(loaded) }
     }
 
     fn open_source(&self, dialect: Dialect, messages: &Messages) -> Result<Context, Stop> {
@@ -219,7 +218,7 @@ impl PcpOptions {
             let help = match error {
                 _ if messages.are_of_tool() && !is_our_rule(&error) => None,
                 SourceError::Connect { help, .. } => Some(help.to_string()),
-                // There is no more to say.
+                // The message was printed already.
                 SourceError::Io { .. }
                 | SourceError::Timeout { .. }
                 | SourceError::Status { .. } => None,
@@ -233,8 +232,8 @@ impl PcpOptions {
     }
 }
 
-/// True if libpcp would probably have gone on, so that none of its texts says
-/// what to do: it checks no certificate, and sends passwords in the clear.
+/// True if libpcp would probably go on here, so that no text of libpcp says what to do. libpcp
+/// checks no certificate, and sends passwords in the clear.
 fn is_our_rule(error: &SourceError) -> bool {
     let status = match error {
         SourceError::Handshake { status, .. } => *status,
@@ -244,7 +243,7 @@ fn is_our_rule(error: &SourceError) -> bool {
     [PmStatus::TLS, SASL_ENCRYPTION_NEEDED].contains(&status)
 }
 
-/// Where pmlogger keeps what it records of this host.
+/// The folder in which pmlogger keeps its archives of this host.
 ///
 /// # Errors
 /// This host has no name.

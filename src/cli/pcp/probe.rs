@@ -1,4 +1,4 @@
-//! `pmderive probe`: which metrics have values, as pmprobe(1) prints it.
+//! `pmderive probe` prints which metrics have values, as pmprobe(1) does.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::{BatchArgument, Batches};
 use crate::cli::pcp::fetch::{
-    Domain, Domains, Fetched, TOGETHER, Values, fetch, fetch_each, print_value,
+    Domain, Domains, MetricFetch, TOGETHER, Values, fetch, fetch_each, print_value,
 };
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::PcpOptions;
@@ -76,11 +76,11 @@ impl ProbeShown {
     }
 }
 
-/// A metric to look at, which is `PM_ID_NULL` for a name that is none.
+/// A metric by name and identifier: `PM_ID_NULL` if the name has no metric.
 type Metric = (String, Pmid);
 
-/// Runs the command. The exit status is 0 whatever happens to single metrics,
-/// and 1 if an archive is damaged.
+/// Runs the command. Failures of single metrics leave the exit status at 0. It is 1 if an
+/// archive is damaged.
 pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let shown = &arguments.shown;
     if shown.values && shown.instances() {
@@ -122,7 +122,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitSt
     Ok(probe.source.outcome().max(probe.source.tell_damage(probe.messages)))
 }
 
-/// All metrics at or below the nodes. What is no node is printed.
+/// All metrics at or below the nodes. A line is printed for each name that is no node.
 fn below(source: &mut ToolSource, nodes: &[String], out: &mut Output) -> Result<Vec<String>, Stop> {
     let root = [String::new()];
     let nodes = if nodes.is_empty() { &root } else { nodes };
@@ -136,8 +136,8 @@ fn below(source: &mut ToolSource, nodes: &[String], out: &mut Output) -> Result<
     Ok(names)
 }
 
-/// Identifiers of metrics. An unknown name is printed only if it is the only
-/// name: libpcp tells no more.
+/// Looks up identifiers of metrics. An unknown name is printed only if it is the only name:
+/// libpcp reports no more.
 fn look_up(
     source: &mut ToolSource,
     names: Vec<String>,
@@ -158,14 +158,14 @@ fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus
     let _ = writeln!(out, "{name} {} {text}{function}", status.0);
 }
 
-/// Prints what is found.
+/// Prints the results.
 struct Probe<'a> {
     shown: &'a ProbeShown,
     source: ToolSource,
     messages: &'a mut Messages,
     domains: Domains,
-    /// What was fetched already of metrics that come soon.
-    ahead: HashMap<Pmid, Fetched>,
+    /// Results of metrics that were fetched ahead of their turn.
+    ahead: HashMap<Pmid, MetricFetch>,
     out: Output,
 }
 
@@ -195,8 +195,8 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Fetches metrics of an archive together. How derived ones go on after their first
-    /// record may matter where instances are shown.
+    /// Fetches metrics of an archive together. The records after the first one may matter to
+    /// derived metrics whose instances are printed.
     fn fetch_ahead(
         &mut self,
         metrics: &[Metric],
@@ -214,13 +214,13 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// True if metrics without a descriptor are fetched, too: pmprobe looks at descriptors
-    /// after it has fetched.
+    /// True if metrics without a descriptor are fetched, too: pmprobe reads descriptors after
+    /// it has fetched.
     fn fetches_all(&self) -> bool {
         !self.shown.needs_desc() || self.source.dialect != Dialect::Fixed
     }
 
-    /// All instances that a metric may have values for.
+    /// Prints all instances for which a metric may have values.
     fn known_instances(
         &mut self,
         name: &str,
@@ -234,7 +234,7 @@ impl Probe<'_> {
             Ok(desc) => desc.indom,
         };
         let Some(indom) = indom else {
-            // pmprobe says it for each of the two forms.
+            // pmprobe prints it for each of the two forms.
             let twice =
                 self.source.dialect != Dialect::Fixed && self.shown.internal && self.shown.external;
             self.out.text(name.as_bytes());
@@ -285,7 +285,7 @@ impl Probe<'_> {
         if let ([(name, Pmid::NULL)], true) = (metrics, self.source.dialect != Dialect::Fixed)
             && let Err(status) = self.fetch(&[Pmid::NULL], std::iter::empty())?
         {
-            // pmprobe fetches first, which fails in an archive for a name that is none.
+            // pmprobe fetches first. In an archive that fails for a name without a metric.
             self.print_status(name, status, " (pmFetch)");
             return Ok(());
         }
@@ -333,14 +333,14 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Fetches metrics from where values are to be.
+    /// Fetches metrics from the chosen origin.
     fn fetch(
         &mut self,
         pmids: &[Pmid],
         indoms: impl Iterator<Item = InDom>,
     ) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
         if let [pmid] = pmids
-            && let Some(Fetched { outcome, .. }) = self.ahead.remove(pmid)
+            && let Some(MetricFetch { outcome, .. }) = self.ahead.remove(pmid)
         {
             return Ok(outcome.map(|values| vec![values]));
         }
@@ -348,15 +348,14 @@ impl Probe<'_> {
         fetch(&mut self.source, pmids, indoms, &mut self.domains, self.messages)
     }
 
-    /// Whether derived metrics that cannot be used have no values, rather than a
-    /// status: libpcp asks the archive for such a metric, if it is alone in a
-    /// fetch, and no record has it.
+    /// True if unusable derived metrics have no values, rather than a status. libpcp asks the
+    /// archive for such a metric if it is alone in a fetch, and no record has it.
     fn is_answered_by_the_archive(&mut self) -> bool {
         self.source.is_archive() && self.source.dialect != Dialect::Fixed
     }
 
-    /// Derived metrics that need a sample before have none in the first one:
-    /// their instances are those of the next. libpcp says that there are none.
+    /// Replaces the first values of derived metrics that need an earlier sample. They get the
+    /// instances of the next sample; libpcp reports none.
     fn look_ahead(&mut self, pmids: &[Pmid], first: &mut [Values]) -> Result<(), Stop> {
         let is_open = |pmid: &Pmid, values: &Values| {
             pmid.is_derived() && values.as_ref().is_ok_and(Vec::is_empty)

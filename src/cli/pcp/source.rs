@@ -1,6 +1,5 @@
-//! The open source of a command called after one of PCP's tools, with its derived
-//! metrics, the time and the zone that were chosen, and the damage that was found. This
-//! module does not know what is printed.
+//! The open source of a command named after one of PCP's tools. With it are its derived
+//! metrics, the chosen time and zone, and the damage found.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -23,42 +22,42 @@ use crate::cli::terminal::Purpose;
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
-/// What PCP's tools add when the end of an archive cannot be found.
+/// The lines that PCP's tools add if the end of an archive cannot be found.
 const END_UNKNOWN: &str = "\nWARNING: This archive is sufficiently damaged that it may not be possible to\n         \
      produce complete information.  Continuing and hoping for the best.\n";
 
-/// Said where a part of a live source's time is wanted.
+/// The error for a time window of a live source.
 pub const ARCHIVES_ONLY: &str = "time window options are supported for archives only";
 
 /// A source of any kind, with its own names or with those of a file.
 pub type AnyNamed = WithNameSpace<Context>;
 
-/// An open source, with what the options say of it.
+/// An open source, with the options that apply to it.
 pub struct ToolSource {
     /// The source, with derived metrics.
     pub context: Session<AnyNamed>,
     /// The version of PCP whose answers are given.
     pub dialect: Dialect,
-    /// What is wrong with definitions.
+    /// Mistakes of definitions.
     pub mistakes: Mistakes,
-    /// From when in an archive values are; without it, from its start.
+    /// Time of the first values in an archive; `None` for its start.
     pub origin: Option<Timestamp>,
-    /// The zone that times are shown in.
+    /// The zone for times.
     pub zone: TimeZone,
-    /// What PCP's tools say when a zone was chosen; an empty line follows.
+    /// The line of PCP's tools about a chosen zone; an empty line follows.
     pub zone_note: Option<String>,
-    /// Takes samples of it.
+    /// Takes samples of the source.
     pub sampler: Sampler,
-    /// What was found to be damaged.
+    /// Damage found in the archive.
     pub damage: Damage,
 }
 
-/// Damage of an archive that fetches have come upon.
+/// Damage of an archive that fetches have found.
 #[derive(Default)]
 pub struct Damage {
-    /// Each once, although each fetch may come upon it again.
+    /// All damage, each message once: each fetch may find it again.
     met: HashSet<String>,
-    /// What nobody was told of.
+    /// Damage that is not yet reported.
     untold: Vec<String>,
 }
 
@@ -68,12 +67,12 @@ impl ToolSource {
         self.context.source().source()
     }
 
-    /// Tells what was found wrong with derived metrics that were touched since
-    /// the last time; `asked` are the names that the user has given.
+    /// Prints the mistakes of derived metrics used since the last call; `asked` are the names
+    /// that the user gave.
     pub fn tell_mistakes(&mut self, asked: &[String], messages: &mut Messages) {
         let (found, sources) = self.context.take_mistakes();
         let found = self.mistakes.worth_saying(found, asked);
-        // PCP's tools suggest nothing; nor is it worth a message that a source failed.
+        // PCP's tools suggest nothing. If the source fails meanwhile, there are no suggestions.
         let told = match self.dialect {
             Dialect::Fixed => self.context.with_suggestions(found.clone()).unwrap_or(found),
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => found,
@@ -81,9 +80,9 @@ impl ToolSource {
         messages.diagnostics(told, &sources);
     }
 
-    /// Makes metrics of the expressions among the names that were asked for, and
-    /// gives the names by which all of them are found. What is wrong with an
-    /// expression is told, and it is left out. To PCP's tools all are names.
+    /// Makes metrics of the expressions among the given names. Returns the names of all
+    /// metrics. A wrong expression is reported and left out. PCP's tools read all arguments as
+    /// names.
     pub fn take_expressions(
         &mut self,
         asked: &[String],
@@ -108,17 +107,17 @@ impl ToolSource {
         Ok(names)
     }
 
-    /// What the mistakes in definitions make of the run.
+    /// The exit status that mistakes in definitions cause.
     pub fn outcome(&self) -> ExitStatus {
         self.mistakes.outcome()
     }
 
-    /// True if the metrics are an archive's.
+    /// True if the source is an archive.
     pub fn is_archive(&mut self) -> bool {
         matches!(self.kind(), Context::Archive(_))
     }
 
-    /// Takes note of what a fetch failed of.
+    /// Notes the damage that made a fetch fail.
     pub fn note_damage(&mut self, error: SourceError) {
         let text = error.to_string();
         if self.damage.met.insert(text.clone()) {
@@ -126,8 +125,8 @@ impl ToolSource {
         }
     }
 
-    /// Tells of the damage that fetches have come upon. Where answers are to be
-    /// those of PCP's tools, it is no failure, since these do not notice.
+    /// Reports the damage that fetches have found. With the answers of PCP's tools it is no
+    /// failure, as they do not notice it.
     pub fn tell_damage(&mut self, messages: &Messages) -> ExitStatus {
         tell_warnings(self.kind(), messages);
         if self.dialect != Dialect::Fixed || self.damage.met.is_empty() {
@@ -137,9 +136,9 @@ impl ToolSource {
         ExitStatus::Failed
     }
 
-    /// The times of the first and the last value of an archive; for a live
-    /// source now, and no end. If the end of an archive cannot be found there
-    /// is none either: the values before the damage may be of use.
+    /// The times of the first and the last value of an archive. A live source has the present
+    /// time and no end. Neither has an archive whose end cannot be found: the values before the
+    /// damage may be of use.
     fn bounds(&mut self, messages: &Messages) -> (Timestamp, Option<Timestamp>) {
         let dialect = self.dialect;
         let Context::Archive(archive) = self.kind() else { return (Timestamp::now(), None) };
@@ -158,8 +157,8 @@ impl ToolSource {
         (start, end.ok())
     }
 
-    /// The part of time that options choose (`pmGetContextOptions(3)`). What
-    /// could not be followed is told.
+    /// The stretch of time that options choose (`pmGetContextOptions(3)`). Options that cannot
+    /// be followed are reported.
     ///
     /// # Errors
     /// One of the options makes no sense.
@@ -171,14 +170,14 @@ impl ToolSource {
         let bounds = self.bounds(messages);
         let window = TimeWindow::parse(spec, bounds, &self.zone)
             .map_err(|error| Stop::tool(&[&"invalid time window.\n", &error, &"\n"]))?;
-        // PCP's tools go on without a word.
+        // PCP's tools go on without a message.
         if let Some(warning) = window.warning.as_ref().filter(|_| !messages.are_of_tool()) {
             messages.lines(&[warning]);
         }
         Ok(window)
     }
 
-    /// Says which zone was chosen, if one was.
+    /// Prints the chosen zone, if there is one.
     pub fn tell_zone(&mut self, messages: &Messages) -> Result<(), Stop> {
         if let Some(note) = self.zone_note.take() {
             let mut out = messages.output(Purpose::Exact);
@@ -188,8 +187,8 @@ impl ToolSource {
         Ok(())
     }
 
-    /// For tools that report on one time only: chooses it. As to those tools,
-    /// zones and times are matters of archives.
+    /// Chooses the time for tools that report on a single time. Like those tools, it ignores
+    /// zones and times for live sources.
     ///
     /// # Errors
     /// The time makes no sense.
@@ -200,7 +199,7 @@ impl ToolSource {
             if window != WindowSpec::default() {
                 let origin = self.window(&window, messages)?.origin;
                 self.origin = Some(match self.dialect {
-                    // Version 6 drops what is finer than microseconds.
+                    // Version 6 drops everything below microseconds.
                     Dialect::Pcp6_0 => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
                     _ => origin,
                 });
@@ -217,15 +216,15 @@ impl ToolSource {
         Ok(())
     }
 
-    /// Makes the next fetch from an archive begin at the origin again
-    /// (`pmSetMode(3)` with `PM_MODE_FORW`).
+    /// Makes the next fetch from an archive begin at the origin again (`pmSetMode(3)` with
+    /// `PM_MODE_FORW`).
     pub fn rewind(&mut self) -> Result<(), SourceError> {
         let origin = self.origin;
         let Context::Archive(archive) = self.kind() else { return Ok(()) };
         archive.set_position(origin.unwrap_or(archive.label().start))
     }
 
-    /// Makes the metadata of an archive those of a time.
+    /// Moves an archive's metadata to a time.
     pub fn stand_at(&mut self, time: Timestamp) -> Result<(), SourceError> {
         match self.kind() {
             Context::Archive(archive) if archive.origin() != time => archive.set_position(time),
@@ -234,11 +233,11 @@ impl ToolSource {
     }
 }
 
-/// The source of a sample, beside its [`Sampler`].
+/// The source of a sample, without its [`Sampler`].
 pub struct Attempt<'a> {
     /// The source.
     pub context: &'a mut Session<AnyNamed>,
-    /// Where it is told that it fails.
+    /// Destination of messages about failures.
     pub messages: &'a Messages,
 }
 

@@ -9,10 +9,9 @@ use crate::engine::Session;
 
 /// The names of the metrics at or below a node; the empty name is the root.
 ///
-/// pmcd lists them itself, and derived metrics follow. Where the client has
-/// the name space, from an archive or a file, each node's own children come
-/// before those that derived metrics add to it. Unless the answers are to be
-/// libpcp's, the names are in alphabetical order.
+/// pmcd lists them itself, and derived metrics follow. A client with its own name space, from
+/// an archive or a file, lists node by node: a node's own children come before those of derived
+/// metrics. Outside of libpcp's dialects the names are in alphabetical order.
 ///
 /// # Errors
 /// The source failed. The inner error: there is no such node.
@@ -43,8 +42,8 @@ fn metrics_in_order_of_libpcp(
     }
 }
 
-/// As [`metrics_below`], but of a name space from a file only the metrics that
-/// the archive has, which is all that pminfo(1) knows of.
+/// Like [`metrics_below`], but only metrics that the archive has. pminfo(1) ignores other names
+/// of a file.
 ///
 /// # Errors
 /// The source failed. The inner error: there is no such node or metric.
@@ -61,7 +60,7 @@ pub fn known_metrics_below(
     let pmids = source.context.lookup_names(&texts)?;
     let pmids: Vec<Pmid> = pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL)).collect();
     let descs = source.context.lookup_descs(&pmids)?;
-    // Derived metrics are no names of the file.
+    // Derived metrics are not in the file.
     let is_known = |pmid: Pmid, is_described| is_described || pmid.is_derived();
     let known = names.into_iter().zip(pmids).zip(descs);
     let known: Vec<String> = known
@@ -76,7 +75,7 @@ fn node_by_node<S: FetchSource>(
     start: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     let mut metrics = Vec::new();
-    // Nodes still to be looked at, the next one last.
+    // A stack of nodes still to visit.
     let mut open = vec![(start.to_owned(), false)];
     while let Some((name, is_leaf)) = open.pop() {
         let has_derived = context.has_derived_below(&name);
@@ -89,7 +88,7 @@ fn node_by_node<S: FetchSource>(
                 Err(_) => continue,
             },
         };
-        // A subtree that its agent knows nothing of counts as a metric.
+        // A subtree that its agent does not know counts as a metric.
         let is_metric = match children.is_empty() {
             true => !name.is_empty(),
             false => has_derived && context.is_metric_besides(&name)?,

@@ -1,6 +1,5 @@
-//! The options of `pmderive record`. They have the letters of pmlogger(1), unless a
-//! letter means something else in our other commands. Only the form of values is
-//! checked here.
+//! The options of `pmderive record`. They have the letters of pmlogger(1), unless a letter has
+//! another meaning in other commands. This module checks only the form of values.
 
 use std::path::PathBuf;
 

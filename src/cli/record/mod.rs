@@ -1,5 +1,5 @@
-//! `pmderive record`: records a source into an archive, derived metrics
-//! among the others, as pmlogger(1) and pmlogextract(1) do.
+//! `pmderive record` records a source into an archive, derived metrics included, as pmlogger(1)
+//! and pmlogextract(1) do.
 //!
 //! ```text
 //! arguments ──► definitions, source, window ──► Recorder ──► run ──► archive
@@ -82,7 +82,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let refused = refused.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     outcome = outcome.max(refused);
     messages.warnings_of(&engine);
-    // Mistakes in files harm nothing beside them.
+    // Mistakes in files do not affect other definitions.
     if is_wrong_argument || refused == ExitStatus::Mistake || recorder.metrics() == 0 {
         messages
             .error(&format_args!("nothing was recorded; {} was not created", target(arguments)));
@@ -104,13 +104,12 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     Ok(outcome.max(run.finish(&target(arguments), recorded)?))
 }
 
-/// The archive for messages.
+/// Name of the archive, for messages.
 fn target(arguments: &RecordArguments) -> String {
     escape::path(&arguments.output).into_owned()
 }
 
-/// Finds out early what would make the archive impossible, as recording may
-/// begin much later.
+/// Checks early whether the archive can be written, as recording may begin much later.
 fn check_target(base: &Path) -> Result<(), Stop> {
     let stop = |problem: String| Err(Stop::Archive(format!("{}: {problem}", escape::path(&base))));
     let name = base.file_name().unwrap_or_default().to_string_lossy();
@@ -135,7 +134,7 @@ fn check_target(base: &Path) -> Result<(), Stop> {
     }
 }
 
-/// What is recorded of a source.
+/// Chooses the metrics to record of a source.
 fn recording(
     arguments: &RecordArguments,
     source: &mut Context,
@@ -173,7 +172,7 @@ fn recording(
             });
         }
         if course.is_part() {
-            // What was recorded before is not in the new archive.
+            // The new archive lacks metrics recorded before.
             recording.origin.start = None;
         }
     }

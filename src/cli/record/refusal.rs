@@ -1,4 +1,4 @@
-//! Says why something that was asked for cannot be recorded.
+//! Reports requested metrics that cannot be recorded.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,12 +17,12 @@ use crate::record::{LeftOut, Recorder};
 use crate::syntax::{counted, name_mistake, nearest_metric};
 use crate::text::Span;
 
-/// What an argument is called in diagnostics.
+/// Name of an argument in diagnostics.
 const ARGUMENT: &str = "<metric>";
 
-/// Tells what will not be recorded, and how bad that is: a definition that
-/// cannot be used in this source has failed, a name that is none is a mistake.
-/// Of definitions that are `mistaken` in themselves it was told before.
+/// Reports metrics that will not be recorded. A definition that cannot be used in this source
+/// is a failure; a name without a metric is a mistake. Definitions that are `mistaken` in
+/// themselves were reported before.
 pub fn refuse(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,
@@ -75,10 +75,9 @@ pub fn refuse(
     Ok(outcome)
 }
 
-/// Tells which definitions below names of groups will not be recorded: those of
-/// the system whose operands are missing are counted, any other has failed. So has
-/// one in whose place a metric of the source would be recorded; among the arguments
-/// it is a mistake.
+/// Reports definitions below groups that will not be recorded. Those of the system with missing
+/// operands are counted; any other is a failure. So is one that a metric of the source hides;
+/// if an argument names it, that is a mistake.
 pub fn refuse_below(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,
@@ -127,7 +126,7 @@ pub fn refuse_below(
     Ok(outcome)
 }
 
-/// Tells of an argument that is the name of nothing.
+/// Reports an argument that names nothing.
 fn unknown(
     recorder: &mut Recorder<Context>,
     name: &str,

@@ -1,6 +1,6 @@
-//! Takes sample after sample until the end, of whatever kind that is.
+//! The loop of `record`: takes sample after sample until the end.
 //!
-//! If a live source fails after the first sample, it is tried again without end, after
+//! If a live source fails after the first sample, it is tried again without limit, after
 //! pauses. The archive gets a mark for the gap.
 
 use std::time::{Duration, Instant};
@@ -20,23 +20,23 @@ use crate::cli::stop::Stop;
 use crate::record::{Extent, Recorder, RecorderError, Sampled};
 use crate::syntax::counted;
 
-/// One run.
+/// A run of recording.
 pub struct RecordingRun<'r> {
-    /// What records.
+    /// The recorder.
     pub recorder: Recorder<Context>,
-    /// When to sample a live source.
+    /// Times for samples of a live source.
     pub pace: Option<Pace>,
-    /// When to end.
+    /// Time of the end.
     pub end: Option<Timestamp>,
-    /// Samples to record; `None` for all that there are.
+    /// Samples to record; `None` if there is no limit.
     pub samples: Option<u64>,
-    /// Signals that ask to end.
+    /// Signals that end the run.
     pub signals: Signals,
     /// Destination of warnings and progress messages.
     pub messages: &'r Messages,
-    /// How much of an archive has been recorded.
+    /// Progress through an archive.
     pub progress: Progress,
-    /// With a live source that fails.
+    /// Patience with a live source that fails.
     pub patience: Patience,
     /// True once something was left out.
     pub is_incomplete: bool,
@@ -46,8 +46,7 @@ impl RecordingRun<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// The source failed in a way that time does not help, or the archive
-    /// cannot be written any more.
+    /// The source failed for good, or the archive cannot be written any more.
     pub fn run(&mut self) -> Result<(), RecorderError> {
         let mut taken = 0;
         while !self.signals.have_come() && self.samples.is_none_or(|samples| taken < samples) {
@@ -89,7 +88,7 @@ impl RecordingRun<'_> {
         Ok(())
     }
 
-    /// Waits for the next sample; false if there is none.
+    /// Waits for the next sample. Returns false if there is none.
     fn wait(&mut self) -> bool {
         let Some(pace) = &mut self.pace else { return true };
         let wait = pace.until_next();
@@ -104,11 +103,11 @@ impl RecordingRun<'_> {
         self.pace.is_some() && error.is_transient()
     }
 
-    /// Ends the archive, and says what is in it. The run has failed if
-    /// something was left out.
+    /// Completes the archive and reports its contents. The run has failed if something was left
+    /// out.
     ///
     /// # Errors
-    /// Why recording stopped, if that was before its end.
+    /// The error that stopped the recording early.
     pub fn finish(
         self,
         target: &str,
@@ -127,7 +126,7 @@ impl RecordingRun<'_> {
             (Err(RecorderError::Write(error)), _) | (Ok(_), Err(error)) => {
                 let stays = match extent.records {
                     0 => String::new(),
-                    _ => format!("; what was written before stays readable: {summary}"),
+                    _ => format!("; the records before stay readable: {summary}"),
                 };
                 Err(Stop::Archive(format!("{error}{stays}")))
             }
@@ -139,7 +138,7 @@ impl RecordingRun<'_> {
     }
 }
 
-/// A clock whose pauses last no longer than the recording.
+/// A clock whose pauses end with the recording.
 struct UntilEnd<'e> {
     signals: &'e Signals,
     end: Option<Timestamp>,
@@ -155,7 +154,7 @@ impl Clock for UntilEnd<'_> {
     }
 }
 
-/// How much was recorded.
+/// The line about the recorded samples.
 fn summary(target: &str, extent: Extent, metrics: usize) -> String {
     let Extent { records, times: Some((first, last)), left_out } = extent else {
         return format!("nothing was recorded; {target} was not created");
@@ -173,8 +172,7 @@ fn summary(target: &str, extent: Extent, metrics: usize) -> String {
     )
 }
 
-/// How long it is until a time by the clock of this machine; nothing once it
-/// has passed.
+/// Time until a moment by this machine's clock; zero once it has passed.
 fn until(time: Timestamp) -> Duration {
     Duration::try_from_secs_f64(time.seconds_since(Timestamp::now())).unwrap_or_default()
 }

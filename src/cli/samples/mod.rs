@@ -165,8 +165,8 @@ mod tests {
         let (mut forever, clock, mut live) = sampler(Retry::Forever);
         let taken = forever.take::<_, ()>(&mut live, |_| Err(malformed().into()));
         assert!(matches!(taken, Err(Stop::Source(SourceError::Malformed { .. }))));
-        let taken = forever.take::<_, ()>(&mut live, |_| Err(Stop::Said));
-        assert!(matches!(taken, Err(Stop::Said)));
+        let taken = forever.take::<_, ()>(&mut live, |_| Err(Stop::Reported));
+        assert!(matches!(taken, Err(Stop::Reported)));
         let end = || SourceError::Status { target: "web1".to_owned(), status: PmStatus::EOL };
         assert!(matches!(forever.take::<_, ()>(&mut live, |_| Err(end().into())), Ok(None)));
         let (mut once, _, _) = sampler(Retry::For(Duration::ZERO));

@@ -18,7 +18,7 @@ use crate::fleet::labels::Labels;
 use crate::fleet::plan::Origin;
 use crate::text::Span;
 
-/// Said after the options.
+/// Help text after the options.
 const NOTES: &str = "\
 hosts.json has the form of Prometheus' file_sd_configs:
   [{ \"targets\": [\"web1\", \"web2\"], \"labels\": { \"rack\": \"a\" } }]
@@ -74,7 +74,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl ServeArguments {
-    /// Where the configuration is from.
+    /// The origin of the configuration: the file or the flags.
     pub fn origin(&self) -> Result<Origin, Stop> {
         if let Some(path) = &self.config {
             return Ok(Origin::File(path.clone()));
@@ -88,7 +88,7 @@ impl ServeArguments {
         let definitions = line.all("-c", &self.definitions, |path| PathBuf::from(path));
         let export = line.all("--export", &self.export, |entry| Box::from(&**entry));
         let text = line.text;
-        // What is wrong with the whole, and not with one of the values.
+        // The mistake is in the arguments as a whole, not in one of the values.
         let whole = Span::new(Origin::ARGUMENTS, 0, text.len() as u32);
         let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
         let group = Group {

@@ -1,7 +1,7 @@
-//! `pmderive serve`: watches a fleet until it is told to end.
+//! `pmderive serve`: watches a fleet until a signal ends it.
 //!
-//! [`crate::fleet`] does the work. Here are its arguments, its signals and its end. SIGTERM
-//! and SIGINT end it. After SIGHUP it reads its files again. After SIGUSR1 it reopens the
+//! [`crate::fleet`] does the work. This module handles arguments, signals and the end. SIGTERM
+//! and SIGINT end the server. SIGHUP makes it read its files again. SIGUSR1 makes it reopen the
 //! files that it writes to.
 
 mod arguments;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use crate::fleet::plan::{Loaded, load};
+use crate::fleet::plan::{LoadedPlan, load};
 use crate::fleet::server::{Losses, Reread, Server, allow_files};
 use crate::syntax::counted;
 
@@ -23,7 +23,7 @@ use super::terminal::Purpose;
 pub use arguments::ServeArguments;
 use service::Service;
 
-/// How often files are looked at for changes.
+/// Time between checks of files for changes.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs the command.
@@ -57,7 +57,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         messages.error(&problem);
         return Ok(ExitStatus::Mistake);
     }
-    // Signals first: from the first line of the log on they mean what they should.
+    // Signals come first, so that they have an effect from the first line of the log on.
     let signals = Signals::watch(&[SIGTERM, SIGINT, SIGHUP, SIGUSR1], &[SIGTERM, SIGINT]);
     let signals = signals.map_err(Stop::Output)?;
     let level = match (messages.are_quiet(), arguments.verbose) {
@@ -65,10 +65,10 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         (false, true) => tracing::Level::DEBUG,
         (false, false) => tracing::Level::INFO,
     };
-    // Otherwise a log that cannot be written panics, in whichever task writes to it.
+    // Without this, a failed write to the log would panic in the task that writes.
     let log = tracing_subscriber::fmt().log_internal_errors(false);
     let log = log.with_writer(log_stream).with_target(false);
-    // A second one in this process would change nothing.
+    // A second logger in this process would have no effect.
     let _ = log.with_max_level(level).with_ansi(messages.are_coloured()).try_init();
     let (hosts, groups) = (plan.targets.len(), plan.groups.len());
     let server = match Server::start(origin, plan, loaded.files) {
@@ -111,13 +111,13 @@ fn log_stream() -> std::io::Stderr {
 }
 
 fn reload(server: &Server) {
-    // Why something is refused is in the log.
+    // The log has the reason.
     if let Ok(Reread { hosts, added, removed }) = server.reload() {
         tracing::info!(hosts, added, removed, "read again");
     }
 }
 
-fn tell(loaded: &mut Loaded, messages: &mut Messages) {
+fn tell(loaded: &mut LoadedPlan, messages: &mut Messages) {
     for problem in &loaded.problems {
         messages.error(problem);
     }

@@ -1,5 +1,5 @@
-//! `serve` as a service of systemd (sd_notify(3)). It tells systemd when it is ready,
-//! when it reads its files again, when it ends, and regularly that it is not stuck.
+//! `serve` as a service of systemd (sd_notify(3)). It reports that it is ready, that it reads
+//! its files again, that it ends, and regularly that no thread is stuck.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use sd_notify::NotifyState;
 
 use crate::fleet::server::Server;
 
-/// What is said to the service manager.
+/// Connection to the service manager.
 pub struct Service {
-    /// How often it wants to hear that nothing is stuck.
+    /// Time between reports that no thread is stuck.
     watchdog: Option<Duration>,
     told: Instant,
-    /// What threads had counted when they were looked at last, by their names.
+    /// Map from the name of a thread to its count at the last check.
     beats: HashMap<String, u64>,
 }
 
 impl Service {
-    /// Says that everything is under way.
+    /// Reports that the server runs.
     pub fn ready() -> Service {
         tell(&[NotifyState::Ready]);
         let mut microseconds = 0;
@@ -27,7 +27,7 @@ impl Service {
         Service { watchdog, told: Instant::now(), beats: HashMap::new() }
     }
 
-    /// Says in time that nothing is stuck, if all threads have come along.
+    /// Reports in time that no thread is stuck, if every thread has made progress.
     pub fn alive(&mut self, server: &Server) {
         if self.watchdog.is_none_or(|watchdog| self.told.elapsed() < watchdog) {
             return;
@@ -43,7 +43,7 @@ impl Service {
         self.beats = beats;
     }
 
-    /// Says that files are read again, and when that is over.
+    /// Reports the start and the end of reading files.
     pub fn reloading(&self, read: impl FnOnce()) {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -53,13 +53,13 @@ impl Service {
         tell(&[NotifyState::Ready]);
     }
 
-    /// Says that the end has begun.
+    /// Reports that the server ends.
     pub fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }
 }
 
-/// A thread that has not counted on. One that is new, or has gone, is not stuck.
+/// A thread whose count has not changed. New and ended threads are not stuck.
 fn stuck<'b>(now: &'b HashMap<String, u64>, before: &HashMap<String, u64>) -> Option<&'b str> {
     let mut all = now.iter();
     let is_stuck =
@@ -89,7 +89,7 @@ mod tests {
         };
         let before = beats(&[("fleet 0", 3), ("stage two", 3), ("sink a", 9)]);
         assert_eq!(stuck(&before, &HashMap::new()), None);
-        // One is new, one has begun anew under another name, one has gone.
+        // One is new, one was restarted under another name, one has gone.
         let now = beats(&[("fleet 0", 4), ("sink b", 0), ("sink a", 10)]);
         assert_eq!(stuck(&now, &before), None);
         let now = beats(&[("fleet 0", 4), ("stage two", 3)]);

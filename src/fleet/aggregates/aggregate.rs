@@ -1,5 +1,5 @@
-//! One aggregate across hosts, such as `sum(shop.rate) by (rack)`: what it takes,
-//! how it groups, and what the metadata of its values are.
+//! One aggregate across hosts, such as `sum(shop.rate) by (rack)`: its operand, its grouping,
+//! and the metadata of its values.
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 use pmderive_runtime::positions;
@@ -8,29 +8,29 @@ use super::operand::{Kind, OperandId, Reference};
 use crate::text::Span;
 
 positions! {
-    /// Position of an aggregate in [`FleetDefinitions::aggregates`](super::Definitions::aggregates).
+    /// Position of an aggregate in [`FleetDefinitions::aggregates`](super::FleetDefinitions::aggregates).
     pub AggregateId;
-    /// Position of labels in [`FleetDefinitions::groupings`](super::Definitions::groupings).
+    /// Position of labels in [`FleetDefinitions::groupings`](super::FleetDefinitions::groupings).
     pub GroupingId;
 }
 
-/// What an aggregate makes of the values of a group.
+/// The function of an aggregate, over the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
-    /// How many there are.
+    /// The number of values.
     Count,
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// Their mean.
+    /// The mean.
     Avg,
-    /// The greatest, or (`false`) the least of them.
+    /// The greatest value, or (`false`) the least.
     Extreme {
         /// True for the greatest.
         greatest: bool,
     },
     /// The instances of hosts with the greatest, or (`false`) the least values.
     Ranked {
-        /// How many of each group.
+        /// Instances of each group, at most.
         k: u32,
         /// True for the greatest.
         top: bool,
@@ -42,22 +42,22 @@ pub enum Function {
 /// An aggregate that definitions over the fleet use.
 #[derive(Clone, Debug)]
 pub struct Aggregate {
-    /// As it is written, as in `sum(shop.rate) by (rack, dc)`.
+    /// Its text, as in `sum(shop.rate) by (rack, dc)`.
     pub text: Box<str>,
-    /// What it makes of values.
+    /// Its function.
     pub function: Function,
-    /// What it takes of hosts.
+    /// Its operand on the hosts.
     pub operand: OperandId,
     /// The labels of its `by`.
     pub grouping: GroupingId,
-    /// Where it is written first.
+    /// Its first place in the texts.
     pub span: Span,
 }
 
 /// Metadata of the values of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregateDesc {
-    /// Type: always one of 64 bits, so that no sum of a fleet is cut off.
+    /// Type: always one of 64 bits, so that no sum of a fleet overflows early.
     pub value_type: ValueType,
     /// Semantics.
     pub semantics: Semantics,
@@ -66,8 +66,8 @@ pub struct AggregateDesc {
 }
 
 impl Function {
-    /// Metadata of the values, if it takes such an operand at all: all but `count`
-    /// need numbers.
+    /// Metadata of the values; `None` if the function does not accept this operand. All
+    /// functions but `count` need numbers.
     pub fn desc(self, operand: &Reference) -> Option<AggregateDesc> {
         if self != Function::Count && operand.kind() == Kind::Other {
             return None;
@@ -95,7 +95,7 @@ impl Function {
         })
     }
 
-    /// True if its instances are those of hosts, and not groups.
+    /// True if its instances are those of hosts, not groups.
     pub fn is_ranked(self) -> bool {
         matches!(self, Function::Ranked { .. })
     }

@@ -10,10 +10,10 @@ use super::aggregate::{AggregateId, GroupingId};
 use super::definitions::FleetDefinitions;
 use super::operand::OperandId;
 
-/// For each part of the definitions of now its position in those of before; none for
-/// a part that is new.
+/// Map from each part of the new definitions to its position in the old ones; `None` for a new
+/// part.
 #[derive(Debug)]
-pub struct Carried {
+pub struct CarriedPositions {
     /// Operands.
     pub operands: Per<OperandId, Option<OperandId>>,
     /// Aggregates.
@@ -22,16 +22,16 @@ pub struct Carried {
     pub groupings: Per<GroupingId, Option<GroupingId>>,
 }
 
-impl Carried {
-    /// What `after` has of `before`.
-    pub fn between(before: &FleetDefinitions, after: &FleetDefinitions) -> Carried {
+impl CarriedPositions {
+    /// Compares old definitions with new ones.
+    pub fn between(before: &FleetDefinitions, after: &FleetDefinitions) -> CarriedPositions {
         fn operands(all: &FleetDefinitions) -> impl Iterator<Item = (&str, bool)> {
             all.operands.iter().map(|one| (&*one.name, one.computed.is_some()))
         }
         fn aggregates(all: &FleetDefinitions) -> impl Iterator<Item = &str> {
             all.aggregates.iter().map(|one| &*one.text)
         }
-        Carried {
+        CarriedPositions {
             operands: positions(operands(before), operands(after)),
             aggregates: positions(aggregates(before), aggregates(after)),
             groupings: positions(before.groupings.iter(), after.groupings.iter()),
@@ -39,7 +39,7 @@ impl Carried {
     }
 }
 
-/// For each of the keys `after` its position in `before`.
+/// The position in `before` of each key of `after`.
 fn positions<P: Position, K: Eq + Hash>(
     before: impl Iterator<Item = K>,
     after: impl Iterator<Item = K>,
@@ -48,34 +48,34 @@ fn positions<P: Position, K: Eq + Hash>(
     after.map(|key| known.get(&key).copied()).collect()
 }
 
-/// What belongs to parts, in the order of now. What is new begins with nothing.
+/// Reorders the data of parts for the new definitions. A new part begins with the default.
 pub fn carry<P: Position, T: Default>(before: Per<P, T>, from: &Per<P, Option<P>>) -> Per<P, T> {
     let mut before: Per<P, Option<T>> = before.into_iter().map(Some).collect();
     let take = |at: &Option<P>| before.get_mut((*at)?)?.take();
     from.iter().map(take).map(Option::unwrap_or_default).collect()
 }
 
-/// Numbers of things by their position. A thing has the same number for as long as it
-/// is there, and no number is given again.
+/// Numbers of things, by their position. A thing keeps its number for as long as it exists, and
+/// no number is used again.
 #[derive(Debug)]
-pub struct Numbered<K> {
+pub struct StableNumbers<K> {
     things: Vec<(K, u32)>,
     next: u32,
 }
 
-impl<K> Default for Numbered<K> {
-    fn default() -> Numbered<K> {
-        Numbered { things: Vec::new(), next: 0 }
+impl<K> Default for StableNumbers<K> {
+    fn default() -> StableNumbers<K> {
+        StableNumbers { things: Vec::new(), next: 0 }
     }
 }
 
-impl<K: Eq + Hash> Numbered<K> {
-    /// These are there from now on, and no others.
+impl<K: Eq + Hash> StableNumbers<K> {
+    /// Replaces the things by these.
     pub fn follow(&mut self, things: impl Iterator<Item = K>) {
         let known: FxHashMap<K, u32> = self.things.drain(..).collect();
         for thing in things {
             let number = known.get(&thing).copied().unwrap_or_else(|| {
-                // Four thousand million changes later there are no more numbers.
+                // Numbers end only after four thousand million changes.
                 self.next = self.next.saturating_add(1);
                 self.next - 1
             });
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_stays_keeps_its_number_and_what_is_known_of_it() {
-        let mut numbers = Numbered::default();
+        let mut numbers = StableNumbers::default();
         let mut of = |things: &[&'static str]| -> Vec<Option<u32>> {
             numbers.follow(things.iter().copied());
             (0..things.len()).map(|at| numbers.number(at)).collect()

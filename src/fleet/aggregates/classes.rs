@@ -1,6 +1,6 @@
-//! Hosts with the same metrics: which of them an operand is, and how its values become
-//! those of the fleet. The first class that has an operand decides about its metadata, until
-//! no host has it like that any more.
+//! Classes of hosts: a class has the same metrics on all its hosts. A class tells which metric
+//! an operand is there, and how its values are converted. The first class with an operand
+//! decides about its metadata, as long as some host has it like that.
 
 use std::sync::Arc;
 
@@ -23,34 +23,35 @@ pub struct Classes {
     forsaken: Per<OperandId, u32>,
 }
 
-/// After so many slots in which every host that has an operand is left out, these decide
-/// about its metadata. Hosts that do not answer for a while come back as they were.
+/// After this many slots without a value from any host of the deciding class, the other hosts
+/// decide about an operand's metadata. Hosts that are down for a while thus come back as they
+/// were.
 const MAX_FORSAKEN: u32 = 3;
 
 /// Hosts with the same metrics.
 #[derive(Debug)]
 struct Class {
     schema: Arc<Schema>,
-    /// Which metric an operand is,
+    /// The metric of each operand.
     columns: Per<OperandId, Option<ExportedId>>,
-    /// and what is done with its values, once that is known.
+    /// What is done with its values; `None` until decided.
     actions: Per<OperandId, Option<Action>>,
-    /// All of that is known.
+    /// True once all actions are decided.
     is_decided: bool,
 }
 
 impl Classes {
-    /// What is to be done with the values of an operand, if that is known.
+    /// What is done with the values of an operand; `None` until decided.
     pub fn action(&self, class: ClassId, operand: OperandId) -> Option<Action> {
         self.all.get(class)?.actions[operand]
     }
 
-    /// The metrics of a class that are operands.
+    /// The metrics of a class that are operands, by operand.
     pub fn columns(&self, class: ClassId) -> &Per<OperandId, Option<ExportedId>> {
         &self.all[class].columns
     }
 
-    /// Goes over to other definitions. `operands` are the positions that operands had.
+    /// Changes to other definitions. `operands` are the old positions of operands.
     pub fn follow(
         &mut self,
         definitions: &FleetDefinitions,
@@ -74,12 +75,12 @@ impl Classes {
         let actions = Per::all(columns.len(), None);
         let schema = Arc::clone(schema);
         let class = self.all.push(Class { schema, columns, actions, is_decided: false });
-        // The address is taken for as long as the class holds it.
+        // The class holds the schema, so no other gets its address.
         self.by_schema.insert(address, class);
         class
     }
 
-    /// Forgets classes that none of these hosts has, once they are many.
+    /// Forgets classes without a host, once there are many.
     pub fn forget<'s>(&mut self, slots: impl Iterator<Item = &'s mut HostSlot>, hosts: usize) {
         if self.all.len() <= 64 + 2 * hosts {
             return;
@@ -140,8 +141,8 @@ impl Classes {
         }
     }
 
-    /// Decides, by the first host that has an operand, about its metadata, and for
-    /// each class of hosts what is done with its values.
+    /// Decides about the metadata of operands, by the first host that has one. Then it decides
+    /// for each class of hosts what is done with the values.
     pub fn decide(
         &mut self,
         (hosts, slots): (&Per<HostId, Host>, &Per<HostId, HostSlot>),
@@ -186,7 +187,7 @@ impl Classes {
     }
 }
 
-/// Which metrics of a schema the operands are.
+/// The metric of a schema that each operand is.
 fn columns(schema: &Schema, definitions: &FleetDefinitions) -> Per<OperandId, Option<ExportedId>> {
     let column = |operand: &Operand| schema.find(&operand.name).map(|(at, _)| at);
     definitions.operands.iter().map(column).collect()

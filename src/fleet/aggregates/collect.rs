@@ -1,9 +1,9 @@
 //! Frames of hosts, slot by slot, and the partial aggregates of each virtual shard
 //! at a slot's end. A process has one for the shards that it watches.
 //!
-//! Much is decided only when something changes: which column of a class of hosts an
-//! operand is and how it converts, the order of the instances of a host, the group of
-//! a host. A frame like the one before costs a copy of its values.
+//! Most decisions happen only on a change: the column and the conversion of an operand in a
+//! class of hosts, the order of a host's instances, the group of a host. A frame like the one
+//! before costs only a copy of its values.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, GroupingId};
-use super::carry::{Carried, carry};
+use super::carry::{CarriedPositions, carry};
 use super::classes::Classes;
 use super::definitions::FleetDefinitions;
 use super::hosts::{Host, HostId, HostSlot, Keys, State, placement};
@@ -25,29 +25,29 @@ use crate::fleet::frame::{Frame, Schema};
 use crate::fleet::slot::Slot;
 use crate::fleet::target::{GroupId, SHARDS, Target};
 
-/// Most slots that are open at once. That of the grace time and the next one are
-/// enough while the clock goes on as it should.
+/// Most slots that are open at once. Two are enough while the clock runs evenly: the one in its
+/// grace time and the next.
 const MAX_OPEN: usize = 4;
 
-/// What has been left aside since the start.
+/// Counts of frames that were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Frames whose slot was over.
+pub struct DropCounts {
+    /// Frames that came after their slot was over.
     pub late: u64,
-    /// Frames of hosts that are not expected.
+    /// Frames of unexpected hosts.
     pub unexpected: u64,
 }
 
-/// Takes frames.
+/// Collects the frames of hosts.
 #[derive(Debug)]
 pub struct Collector {
     definitions: Arc<FleetDefinitions>,
-    /// The aggregates that take an operand.
+    /// The aggregates of each operand.
     by_operand: Per<OperandId, Box<[AggregateId]>>,
     references: References,
-    /// What the hosts of each group have.
+    /// The operands that the hosts of each group have.
     had: Per<GroupId, Per<OperandId, bool>>,
-    /// By shard and name.
+    /// The hosts, by shard and name.
     hosts: Per<HostId, Host>,
     /// The hosts of each shard.
     shards: Vec<Range<HostId>>,
@@ -55,13 +55,13 @@ pub struct Collector {
     classes: Classes,
     keys: Per<GroupingId, Keys>,
     open: VecDeque<OpenSlot>,
-    /// A slot that is over, whose memory serves the next one.
+    /// A slot that is over; the next one reuses its memory.
     spare: Option<OpenSlot>,
     finished: Option<Slot>,
-    dropped: Dropped,
+    dropped: DropCounts,
     warnings: Vec<String>,
     scratch: Scratch,
-    /// No other process decides about the metadata of operands.
+    /// True if no other process decides about the metadata of operands.
     is_alone: bool,
 }
 
@@ -72,7 +72,7 @@ struct OpenSlot {
 }
 
 impl Collector {
-    /// For definitions, of a fleet without hosts.
+    /// A collector for a fleet without hosts.
     pub fn new(definitions: Arc<FleetDefinitions>) -> Collector {
         Collector {
             by_operand: by_operand(&definitions),
@@ -86,7 +86,7 @@ impl Collector {
             open: VecDeque::new(),
             spare: None,
             finished: None,
-            dropped: Dropped::default(),
+            dropped: DropCounts::default(),
             warnings: Vec::new(),
             scratch: Scratch::default(),
             is_alone: false,
@@ -94,16 +94,17 @@ impl Collector {
         }
     }
 
-    /// One that sees all hosts, so that it can tell when none has an operand any more as it
+    /// A collector that sees all hosts. It can therefore tell when no host has an operand as it
     /// was.
     pub fn alone(definitions: Arc<FleetDefinitions>) -> Collector {
         Collector { is_alone: true, ..Collector::new(definitions) }
     }
 
-    /// Goes over to other definitions, and says which hosts are expected. What is known
-    /// of operands that both have stays, with their values of slots that are not over.
+    /// Changes to other definitions and hosts. State of operands that both have stays, with
+    /// their values of open slots.
     pub fn follow(&mut self, definitions: Arc<FleetDefinitions>, targets: &[Arc<Target>]) {
-        let Carried { operands, .. } = Carried::between(&self.definitions, &definitions);
+        let CarriedPositions { operands, .. } =
+            CarriedPositions::between(&self.definitions, &definitions);
         self.by_operand = by_operand(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &operands);
         for host in self.hosts.iter_mut() {
@@ -119,15 +120,14 @@ impl Collector {
         self.set_targets(targets);
     }
 
-    /// Says which operands the hosts of each group have, until other definitions are
-    /// followed; those that others lack are not expected of them. Groups of which nothing is
-    /// said have all.
+    /// Sets the operands that the hosts of each group have, until the definitions change. Other
+    /// operands are not expected of them. A group that is not listed has all operands.
     pub fn set_operands(&mut self, had: Per<GroupId, Per<OperandId, bool>>) {
         self.had = had;
     }
 
-    /// Says which hosts are expected from now on. What is known of those that were
-    /// expected before stays, with their frames of slots that are not over.
+    /// Sets the expected hosts. State of hosts that were expected before stays, with their
+    /// frames of open slots.
     pub fn set_targets(&mut self, targets: &[Arc<Target>]) {
         let mut targets: Vec<&Arc<Target>> = targets.iter().collect();
         targets.sort_by(|a, b| (a.shard(), &a.name).cmp(&(b.shard(), &b.name)));
@@ -170,8 +170,8 @@ impl Collector {
         }
     }
 
-    /// Takes the metadata of hosts of one class: they decide about metrics that no
-    /// class before had.
+    /// Adds the metadata of a class of hosts. It decides about metrics that no earlier class
+    /// has.
     pub fn announce(&mut self, schema: &Schema) {
         for (at, operand) in self.definitions.operands.enumerate() {
             if self.references[at].is_none() {
@@ -181,13 +181,13 @@ impl Collector {
         }
     }
 
-    /// Metadata that the values of each operand have all over the fleet, as far as
-    /// that is known. Processes that share a fleet have to have the same.
+    /// Metadata of the values of each operand, as far as they are known. Processes that share a
+    /// fleet must use the same.
     pub fn references(&self) -> &References {
         &self.references
     }
 
-    /// Takes the values of a host.
+    /// Adds the frame of a host.
     pub fn frame(&mut self, frame: &Frame) {
         let Some(&at) = self.by_name.get(&*frame.target.name) else {
             self.dropped.unexpected += 1;
@@ -234,7 +234,7 @@ impl Collector {
         }
     }
 
-    /// Says that a host did not answer rightly before the deadline of a slot.
+    /// Notes that a host failed in a slot: it gave no correct answer before the deadline.
     pub fn failed(&mut self, target: &Target, slot: Slot) {
         if let Some(&at) = self.by_name.get(&*target.name)
             && let Some(open) = self.open_at(slot)
@@ -243,8 +243,8 @@ impl Collector {
         }
     }
 
-    /// Says that a slot of a host was never started. That is assumed as well where
-    /// nothing is said, so it opens no slot: a host that overslept tells of many.
+    /// Notes that a slot of a host was never started. This opens no slot, as a slot without any
+    /// note means the same, and a host that overslept reports many.
     pub fn missed(&mut self, target: &Target, slot: Slot) {
         if let Some(&at) = self.by_name.get(&*target.name)
             && let Some(open) = self.open.iter_mut().find(|open| open.slot == slot)
@@ -253,32 +253,31 @@ impl Collector {
         }
     }
 
-    /// Bytes of the values of hosts that are kept, and of their instances.
+    /// Bytes of memory for the values of hosts, and for their instances.
     pub fn bytes(&self) -> usize {
         let slots = self.open.iter().chain(&self.spare).flat_map(|open| &open.hosts);
         let of_slots: usize = slots.map(HostSlot::bytes).sum();
         of_slots + self.hosts.iter().map(Host::bytes).sum::<usize>()
     }
 
-    /// Frames that were dropped.
-    pub fn dropped(&self) -> Dropped {
+    /// Numbers of dropped frames.
+    pub fn dropped(&self) -> DropCounts {
         self.dropped
     }
 
-    /// Forgets which slots are over, as slots have other numbers from now on, and all
-    /// that is known of them.
+    /// Forgets all slots, as slots have other numbers from now on.
     pub fn forget_slots(&mut self) {
         self.finished = None;
         self.open.clear();
     }
 
-    /// What is to be told of hosts whose values are left out; each class once.
+    /// Warnings about hosts whose values are left out, each class once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Ends a slot and all before it; gives the partial aggregates of each shard
-    /// that has hosts, in their order, with the metadata of the operands.
+    /// Ends a slot and all before it. Passes on the partial aggregates of each shard with
+    /// hosts, in the order of shards, with the metadata of the operands.
     pub fn finish(
         &mut self,
         slot: Slot,
@@ -323,14 +322,13 @@ impl Collector {
         let most = 1024 + 2 * self.hosts.len();
         if self.keys.iter().any(|keys| keys.keys.len() > most) {
             let targets: Vec<_> = self.hosts.iter().map(|host| Arc::clone(&host.target)).collect();
-            // Hosts change their labels; those that they had before are forgotten.
+            // Hosts change their labels; groups of the old ones are forgotten.
             self.set_targets(&targets);
         }
         &self.references
     }
 
-    /// Position of a slot among the open ones, which it is from now on. `None` if it is
-    /// over.
+    /// Position of a slot among the open ones; it is opened if needed. `None` if it is over.
     fn open_at(&mut self, slot: Slot) -> Option<usize> {
         if self.finished.is_some_and(|finished| slot <= finished) {
             return None;
@@ -341,7 +339,7 @@ impl Collector {
         }
         let is_full = self.open.len() == MAX_OPEN;
         if is_full {
-            // Whoever ends slots in time never comes here. The oldest one is over.
+            // A caller that ends slots in time never comes here. The oldest slot is over.
             let ended = match at {
                 0 => Some(slot),
                 _ => self.open.pop_front().map(|open| open.slot),
@@ -371,7 +369,7 @@ fn by_operand(definitions: &FleetDefinitions) -> Per<OperandId, Box<[AggregateId
     definitions.operands.positions().map(of).collect()
 }
 
-/// True for values that are as many as their instances, and at least one.
+/// True for a column with at least one value, and as many values as instances.
 fn has_values(column: &Column<'_>) -> bool {
     let count = column.bits.len();
     column.status == Status::Values && count > 0 && count == column.instances.ids.len()

@@ -1,6 +1,6 @@
-//! Definitions over the fleet, as they are written, and as the evaluator computes
-//! them: each aggregate across hosts stands for a metric of a source, whose name is
-//! the aggregate's text, and everything else is an ordinary expression over these.
+//! Definitions over the fleet, in two forms: as written, and as the evaluator computes them. To
+//! the evaluator each aggregate across hosts is a metric of a source, named by the aggregate's
+//! text. Everything else is an ordinary expression over such metrics.
 //!
 //! ```text
 //! racks.share = sum(shop.rate) by (rack) / sum(rate(shop.requests) / hinv.ncpu)
@@ -8,7 +8,7 @@
 //!                                        └ the evaluator
 //! ```
 //!
-//! How texts become this is in [`super::reading`].
+//! [`super::reading`] makes the second form of the first.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::aggregate::{Aggregate, AggregateId, GroupingId};
 use super::host_metrics::HostMetrics;
 use super::operand::OperandId;
-use super::reading::{Found, Operand, Reader, Unchanged};
+use super::reading::{FleetParts, Operand, Reader, Unchanged};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, needed, report_cycles};
@@ -30,27 +30,27 @@ use crate::text::Span;
 /// Definitions over the fleet.
 #[derive(Debug)]
 pub struct FleetDefinitions {
-    /// What the evaluator computes.
+    /// The definitions in the evaluator's form.
     pub(super) registry: Registry,
-    /// What is evaluated: definitions, and after them expressions without a name.
+    /// The definitions to evaluate, followed by expressions without a name.
     pub selection: Box<[Arc<Registered>]>,
     /// The aggregates of all definitions, each once.
     pub aggregates: Per<AggregateId, Aggregate>,
-    /// What aggregates take of hosts, each once.
+    /// The operands of aggregates, each once.
     pub operands: Per<OperandId, Operand>,
-    /// The labels of each different `by`; none for all hosts together.
+    /// The labels of each different `by`; empty for all hosts together.
     pub groupings: Per<GroupingId, Box<[Box<str>]>>,
-    /// Each label that a `by` names, where that is written first.
+    /// Each label of a `by`, at its first place in the texts.
     labels: Box<[Spanned<Box<str>>]>,
-    /// How definitions are written of which more is computed than that.
+    /// Texts of the definitions whose evaluated form has more than the text.
     pub(super) written: FxHashMap<Arc<str>, String>,
     pub(super) unchanged: Box<[Unchanged]>,
 }
 
 impl FleetDefinitions {
-    /// Reads the definitions of a registry as definitions over a fleet, and expressions
-    /// without a name that are evaluated, too, with all that may be known of hosts' metrics.
-    /// What cannot be one is reported and left out; so are cycles.
+    /// Reads the definitions of a registry as definitions over a fleet, and expressions to
+    /// evaluate without a name. `hosts` tells about the metrics of hosts. Mistakes and cycles
+    /// are reported and left out.
     pub fn read(
         registry: &Registry,
         expressions: &[Arc<Registered>],
@@ -68,7 +68,7 @@ impl FleetDefinitions {
                 computed.push(Arc::new(Registered { expr: Arc::new(expr), ..(**one).clone() }));
             }
         }
-        let Found { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
+        let FleetParts { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
         report_cycles(registry, diagnostics);
         let all = registry.definitions().iter().chain(expressions);
         let written = all.map(|one| (&one.name, &*one.expr));
@@ -94,8 +94,8 @@ impl FleetDefinitions {
         }
     }
 
-    /// The registry and the selection as people wrote them, but for aggregates: nothing takes
-    /// differences away where members have changed.
+    /// The registry and the selection as written, but with aggregates as metrics. Differences
+    /// over time have values even if members have changed.
     pub fn with_all_differences(&self) -> (Registry, Vec<Arc<Registered>>) {
         let hidden: FxHashSet<&str> = self.unchanged.iter().map(|one| &*one.name).collect();
         let registry = self.registry.with_expressions(|one| Some(without(&one.expr, &hidden)));
@@ -112,12 +112,12 @@ impl FleetDefinitions {
         self.registry.names()
     }
 
-    /// The definition of a name.
+    /// The definition with a name.
     pub fn named(&self, name: &str) -> Option<&Arc<Registered>> {
         self.registry.definition(name)
     }
 
-    /// Name of the definition that something stands in.
+    /// Name of the definition around a place.
     pub fn around(&self, span: Span) -> Option<&str> {
         let holds = |node: &Node| {
             let Span { source, start, end } = node.span;
@@ -127,9 +127,8 @@ impl FleetDefinitions {
         self.registry.definitions().iter().find(is_in).map(|one| &*one.name)
     }
 
-    /// What hosts compute for aggregates alone, as far as hosts with these definitions
-    /// have all metrics that are in it; with `is_open` whatever else it mentions is
-    /// asked of the host.
+    /// The expressions that hosts compute only for aggregates. Hosts with these definitions
+    /// must have all metrics in them. With `is_open` a host may have any other metric, too.
     pub fn computed_by<'d>(&'d self, hosts: &Registry, is_open: bool) -> Vec<&'d Registered> {
         let computed = self.operands.iter().filter_map(|operand| operand.computed.as_deref());
         let has_all = |one: &&Registered| {
@@ -140,7 +139,7 @@ impl FleetDefinitions {
         computed.filter(has_all).collect()
     }
 
-    /// Names of what some of the definitions take of hosts, directly or not.
+    /// Names of the operands of some definitions, direct or not.
     pub fn operands_of(&self, is_wanted: impl Fn(&Registered) -> bool) -> FxHashSet<&str> {
         let chosen = self.selection.iter().map(|one| &**one).filter(|one| is_wanted(one));
         let chosen: Vec<&Registered> = chosen.collect();
@@ -151,7 +150,7 @@ impl FleetDefinitions {
         used.map(|one| &*self.operands[one.operand].name).collect()
     }
 
-    /// True if they are the same as others, so that results go on with these.
+    /// True if both are the same, so that results go on.
     pub fn is_same(&self, other: &FleetDefinitions) -> bool {
         let same = |a: &Arc<Registered>, b: &Arc<Registered>| {
             a.name == b.name && print_expr(&a.expr) == print_expr(&b.expr)
@@ -166,7 +165,7 @@ impl FleetDefinitions {
     }
 }
 
-/// An expression without factors that people did not write.
+/// An expression without the factors that reading added.
 fn without(expr: &Expr, hidden: &FxHashSet<&str>) -> Expr {
     let mut new = Expr::default();
     let mut moved: PerNode<ExprId> = PerNode::default();
@@ -174,7 +173,7 @@ fn without(expr: &Expr, hidden: &FxHashSet<&str>) -> Expr {
         |kind: &NodeKind| matches!(kind, NodeKind::Metric(name) if hidden.contains(&**name));
     for (_, node) in expr.nodes() {
         moved.push(match &node.kind {
-            // The product stands in its place.
+            // The operand takes the place of the product.
             kind if is_hidden(kind) => ExprId(0),
             NodeKind::Binary { left, right, .. } if is_hidden(&expr.node(*right).kind) => {
                 moved[*left]
@@ -189,8 +188,7 @@ fn without(expr: &Expr, hidden: &FxHashSet<&str>) -> Expr {
     new
 }
 
-/// Definitions by their names, those that others mention first. Of a cycle some come
-/// before what they mention.
+/// Definitions, each after those that it mentions. In a cycle this is impossible for some.
 fn in_order(registry: &Registry) -> Vec<&Registered> {
     let mut ordered = Vec::new();
     let mut known: FxHashSet<&str> = FxHashSet::default();
@@ -217,15 +215,15 @@ fn in_order(registry: &Registry) -> Vec<&Registered> {
     ordered
 }
 
-/// Labels that pmcd gives its host by itself (`pmGetContextLabels(3)`).
+/// Labels that pmcd gives its host (`pmGetContextLabels(3)`).
 const OF_PMCD: [&str; 5] = ["domainname", "groupid", "hostname", "machineid", "userid"];
 
-/// Labels that sinks give series of hosts. Groups of hosts have none of them, unless
-/// targets have a label of that name.
+/// Labels that sinks give to series of hosts. Groups of hosts have such a label only if a
+/// target has it.
 const OF_SERIES: [&str; 3] = ["instance", "instid", "instname"];
 
-/// Reports labels of a `by` that no target has, unless there are no targets. Hosts may
-/// have them themselves, but mostly they are misspelled.
+/// Reports labels of a `by` that no target has, if there are targets. Hosts may have such
+/// labels themselves, but mostly they are misspelt.
 pub fn unknown_labels(
     definitions: &FleetDefinitions,
     targets: &[Arc<Target>],
@@ -261,7 +259,7 @@ pub fn unknown_labels(
     }
 }
 
-/// The mistake of a `by` that would divide what an aggregate takes together.
+/// The mistake of a `by` that would split the instances that an aggregate combines.
 fn by_instance(label: &Spanned<Box<str>>) -> Diagnostic {
     let message = format!("`{}` is no label of hosts, by which they could be grouped", label.value);
     Diagnostic::error(Code::UnknownLabel, label.span, message)

@@ -1,9 +1,9 @@
-//! Partial aggregates of a shard as bytes, for processes that share a fleet. The merged
-//! shards of several processes have the same bits as those of one process.
+//! Partial aggregates of a shard as bytes, for processes that share a fleet. Merging the shards
+//! of several processes gives the same bits as one process.
 //!
-//! `serve` does not share a fleet between processes yet, so that only tests read and write
-//! these bytes. They are the seam between a [`Collector`](super::Collector), of which each
-//! process has one, and [`Merged`](super::Merged), which one process has.
+//! `serve` does not share a fleet between processes yet: only tests use these bytes. They
+//! connect the [`Collector`](super::Collector) of each process with the single
+//! [`Merged`](super::Merged).
 //!
 //! ```text
 //! "pmsp" version shard fingerprint                     4 + 1 + 1 + 8 bytes
@@ -15,9 +15,9 @@
 //! text = bytes:u16 UTF-8
 //! ```
 //!
-//! Numbers are little-endian. The fingerprint is of the aggregates and of the metadata
-//! of their operands, so that what does not fit together is refused. There is one
-//! encoding of a value: what is read is written again as it was.
+//! Numbers are little-endian. The fingerprint covers the aggregates and the metadata of their
+//! operands, so bytes of others are refused. A value has a single encoding: decoding and
+//! encoding again gives the same bytes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,38 +32,38 @@ use super::partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
 use super::shard::ShardPartials;
 use crate::fleet::slot::hash_of;
 
-/// What the bytes begin with.
+/// The first bytes.
 const MAGIC: &[u8; 4] = b"pmsp";
-/// The version that is written and read.
+/// The version of the format.
 const VERSION: u8 = 1;
-/// Most bytes of the partial aggregates of one shard.
+/// Largest encoding of one shard, in bytes.
 pub const MAX_ENCODED_BYTES: usize = 64 << 20;
-/// Most hosts of one group in one shard, and most values of these: enough for any
-/// fleet, and so few that no sum of shards overflows.
+/// Most hosts of one group in one shard, and most values of these. Both are enough for any
+/// fleet, and low enough that no sum of shards overflows.
 const MAX_HOSTS: u32 = 1 << 20;
 const MAX_VALUES: u64 = 1 << 48;
 
-/// Bytes that are no partial aggregates of these definitions.
+/// Error in the bytes of partial aggregates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
-    /// They begin with something else.
+    /// The first bytes are different.
     #[error("these are no partial aggregates")]
     NotPartials,
-    /// They are of another version.
+    /// The version is another one.
     #[error("version {0} of partial aggregates; this program knows {VERSION}")]
     Version(u8),
-    /// They are of other definitions, or of hosts with other metadata.
+    /// They belong to other definitions, or to hosts with other metadata.
     #[error("partial aggregates of other definitions or other metadata")]
     Definitions,
-    /// Something in them is wrong, at this offset.
+    /// The byte at this offset is wrong.
     #[error("partial aggregates are damaged at byte {0}")]
     Damaged(usize),
-    /// There are too many.
+    /// They are too long.
     #[error("partial aggregates of more than {MAX_ENCODED_BYTES} bytes")]
     TooLarge,
 }
 
-/// What partial aggregates are of: all that both sides have to agree about.
+/// Properties on which both sides must agree.
 struct Terms {
     kinds: Per<AggregateId, Kind>,
     fingerprint: u64,
@@ -83,11 +83,11 @@ impl Terms {
 }
 
 impl ShardPartials {
-    /// The bytes of partial aggregates. The metadata are those that all processes use
+    /// Encodes partial aggregates. `references` are the metadata that all processes use
     /// ([`Collector::references`](super::Collector::references)).
     ///
     /// # Errors
-    /// There are too many, or a text is longer than 64 KiB.
+    /// The encoding would be too long, or a text is longer than 64 KiB.
     pub fn encode(
         &self,
         definitions: &FleetDefinitions,
@@ -116,10 +116,10 @@ impl ShardPartials {
         }
     }
 
-    /// Reads them back.
+    /// Decodes partial aggregates.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The bytes are wrong, or belong to other definitions.
     pub fn decode(
         bytes: &[u8],
         definitions: &FleetDefinitions,
@@ -204,7 +204,7 @@ fn put_partial(out: &mut Vec<u8>, partial: &Partial) -> Result<(), EncodingError
     Ok(())
 }
 
-/// Reads from left to right.
+/// Reads bytes from left to right.
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -250,7 +250,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(bytes).map_err(|_| self.damaged())
     }
 
-    /// A count of things with at least `least` bytes each; the bytes must be there.
+    /// Reads a count of things with at least `least` bytes each. These bytes must be there.
     fn count(&mut self, least: usize) -> Result<usize, EncodingError> {
         let count = usize::try_from(self.u32()?).map_err(|_| self.damaged())?;
         match count <= (self.bytes.len() - self.at) / least {
@@ -369,8 +369,7 @@ fn example() -> (Arc<FleetDefinitions>, References) {
     (Arc::new(definitions), Per::from([reference(ValueType::F64), reference(ValueType::U64)]))
 }
 
-/// Takes any bytes as partial aggregates: what is read is written again as it was, and
-/// merges.
+/// Decodes any bytes as partial aggregates. Correct bytes encode to the same again, and merge.
 ///
 /// # Panics
 /// A promise is broken.
@@ -379,7 +378,7 @@ pub fn fuzz_partials(data: &[u8]) {
     use super::Merged;
 
     let (definitions, references) = example();
-    // What a fuzzer cannot guess is given to it.
+    // The fuzzer cannot guess the fingerprint, so it is filled in.
     let mut bytes = data.to_vec();
     if let Some(place) = bytes.get_mut(6..14) {
         let fingerprint = Terms::new(&definitions, &references).fingerprint;
@@ -430,7 +429,7 @@ mod tests {
         assert_eq!(with(0, b'P'), Err(EncodingError::NotPartials));
         assert_eq!(with(4, 2), Err(EncodingError::Version(2)));
         assert_eq!(with(6, good[6] ^ 1), Err(EncodingError::Definitions));
-        // More groups than there are bytes for.
+        // The count of groups is larger than the bytes that follow.
         assert_eq!(with(17, 0x7f), Err(EncodingError::Damaged(18)));
         let large = vec![0; MAX_ENCODED_BYTES + 1];
         assert_eq!(decode(&large), Err(EncodingError::TooLarge));

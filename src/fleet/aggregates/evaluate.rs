@@ -1,5 +1,5 @@
-//! From merged aggregates to what sinks take: definitions over the fleet evaluated,
-//! groups named, hosts counted, and series that have ended.
+//! From merged aggregates to events for sinks. It evaluates definitions over the fleet, names
+//! groups, counts hosts, and finds series that have ended.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pmderive_runtime::program::{Binding, OutputId, Status};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aggregate::{AggregateId, GroupingId};
-use super::carry::{Carried, carry};
+use super::carry::{CarriedPositions, carry};
 use super::definitions::FleetDefinitions;
 use super::groups::{FleetDomain, GroupKey};
 use super::merge::Merged;
@@ -21,14 +21,16 @@ use super::source::{self, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::columns::{Columns, Heads, Lanes};
-use crate::fleet::frame::{Event, Exported, ExportedId, Frame, Instances, Schema, StaleReason};
+use crate::fleet::frame::{
+    Event, ExportedId, ExportedMetric, Frame, Instances, Schema, StaleReason,
+};
 use crate::fleet::labels::Labels;
 use crate::fleet::series::Series;
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 
-/// What is said of the hosts of each group, beside the values.
+/// Numbers of hosts that each group has beside its values: name, help, and count.
 const HOSTS: [(&str, &str, HostCount); 6] = [
     ("fleet.hosts.expected", "hosts of a group", |hosts| hosts.expected),
     ("fleet.hosts.failed", "hosts of a group that did not answer rightly in time", |hosts| {
@@ -44,33 +46,33 @@ const HOSTS: [(&str, &str, HostCount); 6] = [
     ("fleet.hosts.present", "hosts of a group with values", |hosts| hosts.present),
 ];
 
-/// Names of the numbers of hosts that are beside the values.
+/// Names of the numbers of hosts.
 pub fn counts_of_hosts() -> impl Iterator<Item = &'static str> {
     HOSTS.iter().map(|(name, ..)| *name)
 }
 
-/// True for the name of a number of hosts that is beside the values.
+/// True for the name of a number of hosts.
 pub fn of_hosts_counted(name: &str) -> bool {
     HOSTS.iter().any(|(known, ..)| *known == name)
 }
 
-/// One of the numbers of hosts.
+/// Getter of one number of hosts.
 type HostCount = fn(&Hosts) -> u32;
-/// An instance of a host in a group.
+/// An instance of a host: group, host, and name of the instance.
 type OfHost = (GroupKey, Arc<str>, Arc<str>);
-/// A group of an aggregate; none for hosts whose labels are not known.
+/// A group of an aggregate; `None` for hosts whose labels are unknown.
 type OfAggregate = (AggregateId, Option<GroupKey>);
 
-/// What became of aggregates that have no value though there were some.
+/// Counts of aggregates that got values and have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// Sums of integers beyond 64 bits.
+    /// Sums of integers that overflowed 64 bits.
     pub overflows: u64,
-    /// Quantiles of more values than are taken.
+    /// Quantiles of more values than the limit.
     pub too_many_values: u64,
 }
 
-/// Evaluates definitions over the fleet.
+/// The evaluation of definitions over the fleet.
 pub struct Evaluation {
     pub(super) engine: Arc<Engine>,
     pub(super) definitions: Arc<FleetDefinitions>,
@@ -82,43 +84,44 @@ pub struct Evaluation {
     diagnostics: Diagnostics,
     evaluator: Evaluator,
     workspace: Workspace,
-    /// For each grouping its groups,
+    /// The groups of each grouping.
     groups: Per<GroupingId, FleetDomain<GroupKey>>,
-    /// and the instances of hosts that rankings have had.
+    /// The instances of hosts in rankings, for each grouping.
     of_hosts: Per<GroupingId, FleetDomain<OfHost>>,
     of_aggregates: FleetDomain<OfAggregate>,
-    /// Versions of both that the source's instance domains were made of.
+    /// Versions of both for which the source has instance domains.
     named: Per<GroupingId, (u64, u64)>,
-    /// For each aggregate the members of its groups in the slot before.
+    /// The members of each aggregate's groups in the slot before.
     members: Per<AggregateId, FxHashMap<InstId, u128>>,
-    exports: Vec<Wanted>,
+    exports: Vec<SelectedDefinition>,
     schema: Arc<Schema>,
-    /// Where the values of the metrics come from.
+    /// Origin of each metric's values.
     origins: Per<ExportedId, Origin>,
     series: Series,
     target: Arc<Target>,
     refused: Refused,
 }
 
-/// A definition, as sinks want it.
+/// A selected definition, with the sinks that want it.
 #[derive(Debug)]
-struct Wanted {
+struct SelectedDefinition {
     sinks: SinkSet,
     help: Option<Arc<str>>,
 }
 
-/// Where the values of a metric come from.
+/// Origin of a metric's values.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
-    /// The output of a program; the grouping that its instances are of, and whether they
-    /// are those of hosts.
+    /// An output of the program. Its instances belong to this grouping; with true they are
+    /// instances of hosts.
     Output(OutputId, Option<(GroupingId, bool)>),
     /// A number of hosts.
     Hosts(HostCount),
 }
 
 impl Evaluation {
-    /// For definitions. `sinks` gives for the name of a metric which sinks want it.
+    /// An evaluation of these definitions. `sinks` maps the name of a metric to the sinks that
+    /// want it.
     pub fn new(
         engine: Arc<Engine>,
         definitions: Arc<FleetDefinitions>,
@@ -153,10 +156,10 @@ impl Evaluation {
         }
     }
 
-    /// Goes over to other definitions. What both have goes on: identifiers of groups,
+    /// Changes to other definitions. State that both have goes on: identifiers of groups,
     /// earlier samples of rates, and series.
     pub fn follow(&mut self, definitions: Arc<FleetDefinitions>, sinks: &dyn Fn(&str) -> SinkSet) {
-        let carried = Carried::between(&self.definitions, &definitions);
+        let carried = CarriedPositions::between(&self.definitions, &definitions);
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &carried.operands);
@@ -172,13 +175,13 @@ impl Evaluation {
         self.bind();
     }
 
-    /// Forgets the members of groups, as slots are others from now on: no difference over
-    /// time spans that.
+    /// Forgets the members of groups, as slots have other numbers from now on. No difference
+    /// over time spans this.
     pub fn forget_members(&mut self) {
         self.members = Per::all(self.definitions.aggregates.len(), FxHashMap::default());
     }
 
-    /// Makes the source anew, with what is known of operands.
+    /// Creates the source again, with the known metadata of operands.
     fn renew_source(&mut self) {
         let of = (&*self.definitions, &self.identifiers);
         self.source = source::fleet(of.0, of.1);
@@ -187,11 +190,11 @@ impl Evaluation {
                 source::know(&mut self.source, of, operand, reference);
             }
         }
-        // It is told of all instances again.
+        // The new source has no instances yet.
         self.named = Per::all(self.definitions.groupings.len(), (u64::MAX, u64::MAX));
     }
 
-    /// Takes the metadata of operands, and checks the definitions with them.
+    /// Adopts the metadata of operands, and checks the definitions with them.
     pub fn know(&mut self, references: &References) {
         let before = self.references.iter();
         if references.iter().zip(before).any(|(now, before)| before.is_some() && now != before) {
@@ -213,17 +216,17 @@ impl Evaluation {
         }
     }
 
-    /// True if a first slot has no value of some definition because that needs two.
+    /// True if some definition has no value in a first slot because it needs two.
     pub fn needs_two_slots(&self) -> bool {
         self.compiled.as_ref().is_some_and(|compiled| !compiled.program.histories.is_empty())
     }
 
-    /// What is wrong with definitions, as far as metadata are known.
+    /// Mistakes of definitions, as far as metadata are known.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Aggregates without a value though there were values, since the start.
+    /// Counts of aggregates that got values and have none, since the start.
     pub fn refused(&self) -> Refused {
         self.refused
     }
@@ -232,7 +235,7 @@ impl Evaluation {
         // A source in memory does not fail.
         let Ok(compiled) = self.engine.bind(&self.selection, &mut self.source) else { return };
         compiled.put_into(&mut self.evaluator);
-        // No rate spans the time in which its definition was away.
+        // No rate spans the time in which its definition was absent.
         self.evaluator.forget_absent();
         self.diagnostics = self.mistakes(&compiled);
         let metrics = self.metrics(&compiled);
@@ -245,7 +248,7 @@ impl Evaluation {
         self.compiled = Some(compiled);
     }
 
-    /// What is wrong with definitions that were compiled.
+    /// Mistakes of compiled definitions.
     fn mistakes(&self, compiled: &Compiled) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         let mut refused: FxHashSet<&str> = FxHashSet::default();
@@ -264,7 +267,7 @@ impl Evaluation {
         }
         let is_whole = self.references.iter().all(Option::is_some);
         for diagnostic in compiled.diagnostics() {
-            // Before a host has a metric, nothing is known of it. That is no mistake.
+            // A metric that no host has yet is unknown, but no mistake.
             let is_of_name = matches!(diagnostic.code, Code::UnknownMetric | Code::UnusableOperand);
             let is_told = refused.iter().any(|text| diagnostic.message.contains(*text));
             if !is_of_name || is_whole && !is_told {
@@ -275,17 +278,17 @@ impl Evaluation {
         diagnostics
     }
 
-    /// The metrics of frames, by name, and where their values come from.
-    fn metrics(&self, compiled: &Compiled) -> Vec<(Exported, Origin)> {
+    /// The metrics of frames by name, each with the origin of its values.
+    fn metrics(&self, compiled: &Compiled) -> Vec<(ExportedMetric, Origin)> {
         let defined = compiled.metrics.iter().zip(&self.exports).filter_map(|(metric, export)| {
-            let exported = Exported::of(metric, export.sinks, export.help.clone())?;
+            let exported = ExportedMetric::of(metric, export.sinks, export.help.clone())?;
             let (desc, output) = (metric.desc.ok()?, metric.output?);
             let domain = desc.indom.and_then(|indom| self.identifiers.grouping_of(indom));
             Some((exported, Origin::Output(output, domain)))
         });
         let of_hosts = HOSTS.iter().zip(&self.exports[self.exports.len() - HOSTS.len()..]);
         let of_hosts = of_hosts.map(|((name, _, number), export)| {
-            let exported = Exported {
+            let exported = ExportedMetric {
                 name: Arc::from(*name),
                 value_type: ValueType::U32,
                 semantics: Semantics::Instant,
@@ -296,13 +299,13 @@ impl Evaluation {
             };
             (exported, Origin::Hosts(*number))
         });
-        let mut metrics: Vec<(Exported, Origin)> = defined.chain(of_hosts).collect();
+        let mut metrics: Vec<(ExportedMetric, Origin)> = defined.chain(of_hosts).collect();
         metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         metrics
     }
 
-    /// Evaluates a slot whose values are of the time `at`: a frame of the fleet, and before
-    /// it which series have ended.
+    /// Evaluates a slot whose values have the time `at`. Returns the events of ended series,
+    /// and then a frame of the fleet.
     pub fn evaluate(&mut self, slot: Slot, at: Nanos, merged: &Merged) -> Vec<Event> {
         if self.compiled.is_none() {
             self.bind();
@@ -361,17 +364,17 @@ impl Evaluation {
         ended.into_iter().map(|(event, _)| event).chain([Event::Frame(frame)]).collect()
     }
 
-    /// Says that all series have ended, if there are any.
+    /// The event that ends all series, if there are any.
     pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
         self.series.end(&self.target, slot, at, reason).map(|(event, _)| event)
     }
 
-    /// Gives the source the values of a slot; tells the numbers of hosts.
+    /// Passes the values of a slot to the source. Returns the numbers of hosts.
     fn feed(&mut self, stamp: Timestamp, merged: &Merged) -> Vec<(InstId, Hosts)> {
         self.forget(merged);
         self.source.feed().time = stamp;
         let mut counted: Vec<(InstId, Hosts)> = Vec::new();
-        // For each aggregate the groups with values whose members are as before.
+        // For each aggregate, the groups with values whose members have not changed.
         let mut unchanged: Per<AggregateId, Vec<InstId>> = Per::default();
         for at in self.members.positions() {
             unchanged.push(self.feed_aggregate(at, merged, &mut counted));
@@ -380,8 +383,8 @@ impl Evaluation {
         counted
     }
 
-    /// Gives the source the values of an aggregate, and adds the numbers of hosts of its
-    /// groups. Gives the groups with values whose members are as before.
+    /// Passes the values of an aggregate to the source, and adds the numbers of hosts of its
+    /// groups. Returns the groups with values whose members have not changed.
     fn feed_aggregate(
         &mut self,
         at: AggregateId,
@@ -398,7 +401,7 @@ impl Evaluation {
         sorted.sort_by_key(|(key, _)| *key);
         for (key, partial) in sorted {
             if partial.hosts.expected == 0 {
-                // All of its hosts lack the operand.
+                // All hosts of the group lack the operand.
                 continue;
             }
             let values: Vec<&str> =
@@ -445,8 +448,7 @@ impl Evaluation {
         unchanged
     }
 
-    /// Tells the source where no members have changed: `unchanged` are the groups of each
-    /// aggregate of which that is true.
+    /// Tells the source for each aggregate the groups whose members have not changed.
     fn feed_unchanged(&mut self, unchanged: &Per<AggregateId, Vec<InstId>>) {
         let Evaluation { definitions, source, .. } = self;
         let is_single =
@@ -471,8 +473,8 @@ impl Evaluation {
         }
     }
 
-    /// Forgets groups that there are no more, and instances that were in no ranking
-    /// of the slot before, where too many are known.
+    /// If there are too many, forgets groups without hosts, and instances that the slot before
+    /// did not rank.
     fn forget(&mut self, merged: &Merged) {
         let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
         let is_full =
@@ -499,7 +501,7 @@ impl Evaluation {
         of_aggregates.keep(|entry| keys.contains(&entry.key));
     }
 
-    /// Tells the source of new instances.
+    /// Adds new instances to the source.
     fn name_instances(&mut self) {
         for grouping in self.groups.positions() {
             let named = &mut self.named[grouping];
@@ -516,8 +518,8 @@ impl Evaluation {
     }
 }
 
-/// The diagnostic with words for the instance domains of the fleet, whose numbers
-/// mean nothing to anybody.
+/// The diagnostic with words for the instance domains of the fleet: their numbers mean nothing
+/// to users.
 fn in_groups(
     mut diagnostic: Diagnostic,
     definitions: &FleetDefinitions,
@@ -547,19 +549,21 @@ fn in_groups(
     diagnostic
 }
 
-/// What is evaluated, and what sinks get of that and of the numbers of hosts.
+/// The selected definitions, and the sinks of these and of the numbers of hosts.
 fn chosen(
     definitions: &FleetDefinitions,
     sinks: &dyn Fn(&str) -> SinkSet,
-) -> (Arc<Selection>, Vec<Wanted>) {
+) -> (Arc<Selection>, Vec<SelectedDefinition>) {
     let registry = &definitions.registry;
     let help = |pmid| registry.line_about(pmid).map(Arc::from);
     let chosen: Vec<&Registered> = definitions.selection.iter().map(|one| &**one).collect();
-    let defined =
-        chosen.iter().map(|one| Wanted { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
-    let of_hosts = HOSTS
+    let defined = chosen
         .iter()
-        .map(|(name, help, _)| Wanted { sinks: sinks(name), help: Some(Arc::from(*help)) });
+        .map(|one| SelectedDefinition { sinks: sinks(&one.name), help: one.pmid.and_then(help) });
+    let of_hosts = HOSTS.iter().map(|(name, help, _)| SelectedDefinition {
+        sinks: sinks(name),
+        help: Some(Arc::from(*help)),
+    });
     let exports = defined.chain(of_hosts).collect();
     (Arc::new(Selection::new(registry, &chosen)), exports)
 }
@@ -572,7 +576,7 @@ fn named<K: Clone + Eq + Hash>(
     domain.of_id(id).map(|one| (&one.name, &one.labels))
 }
 
-/// The instances of these identifiers; the former ones if they are the same.
+/// The instances with these identifiers. `former` is returned again if it is equal.
 fn instances<'n>(
     ids: &[InstId],
     former: Option<&Arc<Instances>>,

@@ -1,6 +1,6 @@
-//! Explains definitions over a fleet to people: the tree of each, with what every
-//! aggregate takes of hosts, how it groups them, and which rule decided about the
-//! metadata of its values. Examines them for lints, too.
+//! Explains definitions over a fleet. The tree of each shows the operand and the grouping of
+//! every aggregate, and the rule for the metadata of its values. This module also examines
+//! definitions for lints.
 
 use super::aggregate::{Aggregate, Function, GroupingId};
 use super::definitions::FleetDefinitions;
@@ -13,24 +13,24 @@ use crate::engine::{Examination, Registered, Registry};
 use crate::explain::{Explained, NodeOutcome, explain};
 
 impl Aggregates {
-    /// What checking finds out about a selection of a registry over aggregates, with the
-    /// metadata that are known.
+    /// Examines a selection of a registry over aggregates, with the known metadata.
     pub fn examine(
         &mut self,
         registry: &Registry,
         selection: &[&Registered],
     ) -> Option<Examination> {
         let Evaluation { engine, source, .. } = &mut self.evaluation;
-        // What is wrong is known in the words of fleets, and a source in memory does not fail.
+        // Mistakes are reported in the words of fleets elsewhere. A source in memory does not
+        // fail.
         engine.examine(registry, selection, source, &mut Diagnostics::default()).ok()
     }
 
-    /// Explains some of the definitions, and those that they need, with the metadata
-    /// that are known. [`Evaluation::diagnostics`] says what is wrong with them.
+    /// Explains some of the definitions and those that they need, with the known metadata.
+    /// [`Evaluation::diagnostics`] has their mistakes.
     pub fn explain(&mut self, chosen: &[&Registered]) -> Vec<Explained> {
         let Evaluation { engine, definitions, source, references, identifiers, .. } =
             &mut self.evaluation;
-        // What is wrong is known in the words of fleets.
+        // Mistakes are reported in the words of fleets elsewhere.
         let mut found = Diagnostics::default();
         let registry = &definitions.registry;
         // A source in memory does not fail.
@@ -75,7 +75,7 @@ fn instances(
     }
 }
 
-/// What is to be said of an aggregate: sentences without full stops.
+/// The notes on an aggregate: sentences without full stops.
 fn notes(
     definitions: &FleetDefinitions,
     aggregate: &Aggregate,
@@ -88,7 +88,7 @@ fn notes(
         (Some(_), Some(reference)) => {
             format!("takes {name}, computed on each host for it: {reference}")
         }
-        (_, None) => format!("takes {name} of each host, whose metadata are not known"),
+        (_, None) => format!("reads {name} on each host; its metadata are unknown"),
     }];
     let labels = &definitions.groupings[aggregate.grouping];
     notes.push(match (labels.is_empty(), aggregate.function.is_ranked()) {

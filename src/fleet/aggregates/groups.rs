@@ -12,24 +12,24 @@ use crate::fleet::sinks::text;
 /// Values of the labels that a `by` names, in its order; none without a `by`.
 pub type GroupKey = Arc<[Box<str>]>;
 
-/// Most groups of one `by`, and most instances of hosts in rankings: as many as a
-/// fleet has hosts. Above, those that have gone are forgotten.
+/// Most groups of one `by`, and most ranked instances of hosts: as many as a fleet has hosts.
+/// Beyond that, absent ones are forgotten.
 pub const MAX_KNOWN: usize = 100_000;
 
-/// Things with labels that are the instances of a metric of the fleet.
+/// An instance domain of the fleet: things with labels, as instances of a metric.
 #[derive(Debug)]
 pub struct FleetDomain<K> {
     by_key: FxHashMap<K, usize>,
     entries: Vec<Entry<K>>,
     next: InstId,
-    /// Goes up when anything is new.
+    /// Grows with every new instance.
     version: u64,
 }
 
 /// An instance of such a domain.
 #[derive(Clone, Debug)]
 pub struct Entry<K> {
-    /// What it stands for.
+    /// The thing that it stands for.
     pub key: K,
     /// Internal identifier.
     pub id: InstId,
@@ -46,8 +46,8 @@ impl<K> Default for FleetDomain<K> {
 }
 
 impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
-    /// The instance of a thing, which is known from now on. `labels` gives its labels in
-    /// the order of its name.
+    /// The instance of a thing, new if needed. `labels` gives its labels in the order of its
+    /// name.
     pub fn entry<'l, L>(&mut self, key: &K, labels: impl FnOnce() -> L) -> &Entry<K>
     where
         L: Iterator<Item = (&'l str, &'l str)>,
@@ -66,7 +66,7 @@ impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
             name: name(labels),
             labels: labels.iter().map(|(name, value)| (&**name, *value)).collect(),
         };
-        // Two thousand million things later there are no more identifiers.
+        // Identifiers end only after two thousand million things.
         self.next = self.next.saturating_add(1);
         self.version += 1;
         self.by_key.insert(key.clone(), self.entries.len());
@@ -79,24 +79,24 @@ impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
         self.entries.iter().map(|one| (one.id, Box::from(&*one.name))).collect()
     }
 
-    /// Changes whenever there is something new.
+    /// A number that grows with every new instance.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The instance of an identifier.
+    /// The instance with an identifier.
     pub fn of_id(&self, id: InstId) -> Option<&Entry<K>> {
         // Identifiers grow with positions.
         let at = self.entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
         Some(&self.entries[at])
     }
 
-    /// True if some are to be forgotten before there are more.
+    /// True if absent instances should be forgotten first.
     pub fn is_full(&self) -> bool {
         self.entries.len() > MAX_KNOWN
     }
 
-    /// Gives things other keys, and forgets those without one. Identifiers stay.
+    /// Changes the keys of things, and forgets those without a new key. Identifiers stay.
     pub fn rename(&mut self, key: impl Fn(&K) -> Option<K>) {
         let entries = std::mem::take(&mut self.entries).into_iter();
         self.entries =
@@ -104,7 +104,7 @@ impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
         self.keep(|_| true);
     }
 
-    /// Forgets all but the given ones. Identifiers stay.
+    /// Forgets all instances but these. Identifiers stay.
     pub fn keep(&mut self, is_kept: impl Fn(&Entry<K>) -> bool) {
         self.entries.retain(is_kept);
         self.by_key =
@@ -113,7 +113,7 @@ impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
     }
 }
 
-/// Labels of which each name comes once: a name that is taken gets `exported_`.
+/// Makes the names of labels unique: a name that is taken gets the prefix `exported_`.
 fn apart<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<(String, &'l str)> {
     let mut apart: Vec<(String, &str)> = Vec::new();
     for (name, value) in labels {

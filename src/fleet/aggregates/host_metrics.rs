@@ -1,4 +1,5 @@
-//! What definitions over the fleet can take of hosts, as far as texts alone tell it.
+//! The metrics of hosts that definitions over the fleet can use, as far as texts alone tell
+//! them.
 
 use rustc_hash::FxHashSet;
 
@@ -7,37 +8,37 @@ use crate::engine::Registry;
 /// The metrics of hosts that definitions over the fleet may name.
 #[derive(Clone, Debug, Default)]
 pub struct HostMetrics<'n> {
-    /// For each group of hosts, what is defined there.
+    /// The names that each group of hosts defines.
     groups: Vec<FxHashSet<&'n str>>,
-    /// Hosts may have others.
+    /// True if hosts may have other metrics.
     is_open: bool,
 }
 
 impl<'n> HostMetrics<'n> {
-    /// Those of these names, which all hosts have.
+    /// Metrics with these names, on all hosts.
     pub fn of(names: impl IntoIterator<Item = &'n str>) -> HostMetrics<'n> {
         HostMetrics { groups: vec![names.into_iter().collect()], is_open: false }
     }
 
-    /// Those that the definitions of each group have.
+    /// Metrics that the definitions of each group define.
     pub fn of_groups(groups: impl IntoIterator<Item = &'n Registry>) -> HostMetrics<'n> {
         let groups = groups.into_iter().map(|registry| registry.names().collect()).collect();
         HostMetrics { groups, is_open: false }
     }
 
-    /// Allows any other name that is not defined over the fleet: whether hosts have such
-    /// a metric is found out when they are asked.
+    /// Also allows any other name that the fleet does not define. Whether hosts have such a
+    /// metric turns out once they answer.
     #[must_use]
     pub fn and_others(self) -> HostMetrics<'n> {
         HostMetrics { is_open: true, ..self }
     }
 
-    /// True for the name of a definition of hosts.
+    /// True if hosts define the name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.groups.iter().any(|names| names.contains(name))
     }
 
-    /// True if names that are not known may be metrics of hosts.
+    /// True if an unknown name may be a metric of hosts.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
@@ -48,7 +49,7 @@ impl<'n> HostMetrics<'n> {
             || self.groups.iter().any(|known| names.clone().all(|name| known.contains(name)))
     }
 
-    /// All that are defined, by name.
+    /// All defined names.
     pub(super) fn names(&self) -> Vec<&'n str> {
         let mut names: Vec<&str> = self.groups.iter().flatten().copied().collect();
         names.sort_unstable();

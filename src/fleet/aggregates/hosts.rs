@@ -1,5 +1,5 @@
-//! The hosts that are expected: their groups, the instances of each operand in an order
-//! of their own, and their values in a slot.
+//! The expected hosts: their groups, the instances of each operand in the order of names, and
+//! their values in a slot.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::fleet::target::Target;
 positions! {
     /// Position of a host in a list by shard and name.
     pub HostId;
-    /// Position of hosts with the same metrics in a list of these.
+    /// Position of a class, whose hosts have the same metrics, in a list of these.
     pub ClassId;
     /// Position of a group in [`Keys::keys`].
     pub KeyId;
 }
 
-/// The group of a host in each grouping; none while its labels are not known.
+/// The group of a host in each grouping; `None` while its labels are unknown.
 pub type Placement = Per<GroupingId, Option<KeyId>>;
 
-/// A host that is expected.
+/// An expected host.
 #[derive(Debug)]
 pub struct Host {
-    /// Where it is, and its labels.
+    /// Its address and labels.
     pub target: Arc<Target>,
     /// Its name.
     pub name: Arc<str>,
@@ -40,7 +40,7 @@ pub struct Host {
     pub own_labels: Option<Labels>,
     /// Its groups.
     pub placement: Arc<Placement>,
-    /// The instances that it had last.
+    /// The instances of each operand, as of its last frame.
     pub members: Per<OperandId, Option<Arc<Members>>>,
 }
 
@@ -48,9 +48,9 @@ pub struct Host {
 #[derive(Debug)]
 pub struct Members {
     instances: Arc<Instances>,
-    /// Positions by name, unless that is the order of the instances anyway.
+    /// Positions in the order of names; `None` if that is the order of the instances.
     pub order: Option<Box<[u32]>>,
-    /// The sum of a hash of each, by the names of host and instance.
+    /// The sum of a hash of each instance, by the names of host and instance.
     pub hash: u128,
 }
 
@@ -58,35 +58,35 @@ pub struct Members {
 #[derive(Debug, Default)]
 pub struct Keys {
     positions: FxHashMap<GroupKey, KeyId>,
-    /// Each once.
+    /// The groups, each once.
     pub keys: Per<KeyId, GroupKey>,
 }
 
-/// Instances of an operand with values, and where in [`HostSlot::values`] these are.
+/// Instances of an operand with values, and the range of these in [`HostSlot::values`].
 type InValues = (Arc<Members>, Range<usize>);
 
-/// What is known of a host in a slot.
+/// A host in one slot.
 #[derive(Debug, Default)]
 pub struct HostSlot {
     /// Whether it has values.
     pub state: State,
-    /// Hosts with the same metrics.
+    /// The class of the host.
     pub class: ClassId,
     /// Its groups. None before its first frame.
     pub placement: Option<Arc<Placement>>,
-    /// Of operands with values their instances, and where the values are.
+    /// Instances and values of each operand that has any.
     pub columns: Per<OperandId, Option<InValues>>,
-    /// Values by operand and name of instance, as bits of the host's type.
+    /// Values, ordered by operand and name of instance, as bits of the host's type.
     pub values: Vec<u64>,
 }
 
-/// Whether a host has values in a slot.
+/// State of a host in a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Its slot was not begun.
+    /// Its slot was never begun.
     #[default]
     Missed,
-    /// It did not answer rightly before the deadline.
+    /// It gave no correct answer before the deadline.
     Failed,
     /// It has answered.
     Present,
@@ -101,8 +101,7 @@ impl HostSlot {
 }
 
 impl Host {
-    /// Bytes of memory. Operands that have the same instances share them; frames do not
-    /// hold them.
+    /// Bytes of memory. Operands with the same instances share them; frames do not hold them.
     pub fn bytes(&self) -> usize {
         let mut members: Vec<&Arc<Members>> = self.members.iter().flatten().collect();
         members.dedup_by_key(|one| Arc::as_ptr(one));
@@ -112,7 +111,7 @@ impl Host {
             + members.iter().map(|one| size_of::<Members>() + of(one)).sum::<usize>()
     }
 
-    /// A host of which nothing is known.
+    /// A host before its first frame.
     pub fn new(target: &Arc<Target>, operands: usize) -> Host {
         Host {
             target: Arc::clone(target),
@@ -123,8 +122,7 @@ impl Host {
         }
     }
 
-    /// The instances of an operand, which are known from now on. Operands share them
-    /// where the frame does.
+    /// The instances of an operand, remembered. Operands share them if the frame does.
     pub fn members_of(&mut self, operand: OperandId, instances: &Arc<Instances>) -> &Arc<Members> {
         let Host { target, members, .. } = self;
         let is_it = |one: &&Arc<Members>| Arc::ptr_eq(&one.instances, instances);
@@ -135,7 +133,7 @@ impl Host {
     }
 }
 
-/// The groups of a host: by the target's labels, then by the host's own.
+/// The groups of a host, by the target's labels and then by the host's own.
 pub fn placement(
     host: &Host,
     definitions: &FleetDefinitions,
@@ -192,7 +190,7 @@ impl Members {
     }
 }
 
-/// Lets each bit depend on all.
+/// Mixes bits, so that each depends on all.
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     bits = (bits ^ (bits >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

@@ -12,14 +12,14 @@ use super::operand::{Kind, References, kind_of};
 use super::partial::Partial;
 use super::shard::ShardPartials;
 
-/// What all hosts together have in one slot.
+/// Aggregates of all hosts in one slot.
 #[derive(Debug)]
 pub struct Merged {
     definitions: Arc<FleetDefinitions>,
-    /// How the values of each aggregate are held.
+    /// Representation of each aggregate's values.
     kinds: Per<AggregateId, Kind>,
     groups: Per<GroupingId, Groups>,
-    /// For each aggregate what is known of each group of its grouping.
+    /// The partial results of each aggregate, parallel to the groups of its grouping.
     partials: Per<AggregateId, Vec<Partial>>,
     last: Option<u8>,
     positions: Vec<usize>,
@@ -32,7 +32,7 @@ struct Groups {
     keys: Vec<Option<GroupKey>>,
 }
 
-/// A shard that cannot be merged.
+/// Error of a shard that cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// A shard came before the last one, or came twice.
@@ -52,7 +52,7 @@ pub enum MergeError {
 }
 
 impl Merged {
-    /// Nothing yet. The metadata are those that all processes use
+    /// Aggregates before the first shard. `references` are the metadata that all processes use
     /// ([`Collector::references`](super::Collector::references)).
     pub fn new(definitions: Arc<FleetDefinitions>, references: &References) -> Merged {
         let aggregates = definitions.aggregates.iter();
@@ -66,10 +66,10 @@ impl Merged {
         }
     }
 
-    /// Takes in the next shard, whichever process it comes from.
+    /// Merges the next shard, of any process.
     ///
     /// # Errors
-    /// It is not the next one, or nothing that fits; then everything is as before.
+    /// The shard is not the next one, or does not fit. Nothing has changed then.
     pub fn add(&mut self, shard: &ShardPartials) -> Result<(), MergeError> {
         let number = shard.shard;
         if let Some(last) = self.last.filter(|last| *last >= number) {
@@ -114,13 +114,13 @@ impl Merged {
         Ok(())
     }
 
-    /// How the values of an aggregate are held.
+    /// Representation of an aggregate's values.
     pub fn kind(&self, aggregate: AggregateId) -> Kind {
         self.kinds[aggregate]
     }
 
-    /// The groups of an aggregate with what is known of them; without a key that of
-    /// hosts whose labels are not known yet.
+    /// The groups of an aggregate with their partial results. The group without a key has the
+    /// hosts whose labels are unknown.
     pub fn groups(
         &self,
         aggregate: AggregateId,

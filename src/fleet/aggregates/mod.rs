@@ -1,6 +1,5 @@
-//! Aggregates across hosts: definitions over the fleet (stage two), evaluated once
-//! a slot from the frames of the hosts (stage one). No input or output and no clock
-//! is here.
+//! Aggregates across hosts: definitions over the fleet (stage two), evaluated once a slot from
+//! the frames of the hosts (stage one). This module does no input or output and reads no clock.
 //!
 //! ```text
 //!             each process, its shards                    one process
@@ -9,14 +8,13 @@
 //!                                                  of the shards     evaluator
 //! ```
 //!
-//! The fleet is a source of metrics. Each metric that hosts export is one of it,
-//! with the instances of all hosts; in definitions it stands as the argument of an
-//! aggregate, `sum(shop.rate) by (rack)`, and there may be any expression over
-//! aggregates. Whose hosts have which labels decides about groups: the target's
-//! labels first, then the host's own; one that both lack is empty. Groups are
-//! instances named `{rack="a",dc="b"}`, with labels in the order of the `by`.
-//! `topk` and `bottomk` have instances of hosts, `{rack="a",instance="web1:44321",
-//! instname="sda"}`. Without a `by` there is a single value.
+//! The fleet is a source of metrics. It has each metric that hosts export, with the instances
+//! of all hosts. In definitions such a metric is the argument of an aggregate, `sum(shop.rate)
+//! by (rack)`; any expression over aggregates is allowed. The labels of hosts decide about
+//! groups: the target's labels first, then the host's own. A label that both lack is empty.
+//! Groups are instances named `{rack="a",dc="b"}`, with labels in the order of the `by`. `topk`
+//! and `bottomk` have instances of hosts, `{rack="a",instance="web1:44321",instname="sda"}`.
+//! Without a `by` there is a single value.
 //!
 //! * Values have 64 bits, so that no sum is cut off; sums of integers are exact, and
 //!   there is none beyond 64 bits. The first class of hosts that has a metric decides
@@ -56,7 +54,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use aggregate::{AggregateId, Function};
-pub use collect::{Collector, Dropped};
+pub use collect::{Collector, DropCounts};
 pub use definitions::{FleetDefinitions, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
 pub use encoding::fuzz_partials;
@@ -76,16 +74,16 @@ use super::slot::{Nanos, Slot};
 use super::target::Target;
 use crate::engine::Engine;
 
-/// When slots end.
+/// The times at which slots end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Length of a slot: the interval of the hosts.
     pub interval: Duration,
-    /// How long is waited for frames after the slot's end.
+    /// Time after the end of a slot in which frames still count.
     pub grace: Duration,
 }
 
-/// Definitions over the fleet in a process that watches all of it.
+/// Definitions over the fleet in a process that watches all hosts.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -119,16 +117,16 @@ pub struct Schedule {
 /// }
 /// ```
 pub struct Aggregates {
-    /// Takes what hosts say in a slot, and knows which are expected.
+    /// Collects frames, and knows the expected hosts.
     pub collector: Collector,
-    /// Computes the definitions, and knows what is wrong with them.
+    /// Evaluates the definitions, and knows their mistakes.
     pub evaluation: Evaluation,
     schedule: Schedule,
 }
 
 impl Aggregates {
-    /// Without hosts. `sinks` gives for the name of a metric which sinks want it. The
-    /// engine's language has to be that of the definitions.
+    /// Aggregates without hosts. `sinks` maps the name of a metric to the sinks that want it.
+    /// The engine must have the language of the definitions.
     pub fn new(
         engine: Arc<Engine>,
         definitions: Arc<FleetDefinitions>,
@@ -142,9 +140,9 @@ impl Aggregates {
         }
     }
 
-    /// Goes over to other definitions, and says which hosts are expected. What did not
-    /// change goes on: frames of slots that are not over, groups and their identifiers,
-    /// rates and series. What is gone ends with the next slot.
+    /// Changes to other definitions and hosts. Unchanged state goes on: frames of open slots,
+    /// groups and their identifiers, rates and series. Series that are gone end with the next
+    /// slot.
     pub fn follow(
         &mut self,
         definitions: Arc<FleetDefinitions>,
@@ -160,39 +158,40 @@ impl Aggregates {
         self.collector.follow(Arc::clone(&definitions), targets);
         self.evaluation.follow(definitions, sinks);
         if has_other_slots {
-            // Hosts are fetched at other moments of them.
+            // Hosts are fetched at other moments of a slot.
             self.evaluation.forget_members();
         }
         self.schedule = schedule;
     }
 
-    /// Takes the metadata of a class of hosts before any frame of it, and checks
-    /// the definitions with them. Without it the first frames do.
+    /// Adopts the metadata of a class of hosts before its first frame, and checks the
+    /// definitions with them. Otherwise the first frames do so.
     pub fn announce(&mut self, schema: &Schema) {
         self.collector.announce(schema);
         self.evaluation.know(self.collector.references());
     }
 
-    /// When a slot is to be finished, by the engine's clock.
+    /// The time of the engine's clock at which a slot must be finished.
     pub fn due(&self, slot: Slot) -> Nanos {
         slot.end(self.schedule.interval).after(self.schedule.grace)
     }
 
-    /// Ends a slot and all before it: gives a frame of the fleet, and what has ended.
+    /// Ends a slot and all before it. Returns the events of ended series and a frame of the
+    /// fleet.
     pub fn finish(&mut self, slot: Slot) -> Vec<Event> {
         self.finish_at(slot, slot.end(self.schedule.interval))
     }
 
-    /// Ends a slot whose values are of the time `at`.
+    /// Ends a slot whose values have the time `at`.
     pub fn finish_at(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
         let Aggregates { collector, evaluation, .. } = self;
-        // Which metadata count is decided with the first shard.
+        // The first shard decides about the metadata.
         let mut merged: Option<Merged> = None;
         let definitions = Arc::clone(&evaluation.definitions);
         let references = collector.finish(slot, |references, shard| {
             let merged =
                 merged.get_or_insert_with(|| Merged::new(Arc::clone(&definitions), references));
-            // Shards of one collector come in their order.
+            // Shards of one collector come in order.
             let _ = merged.add(shard);
         });
         evaluation.know(references);

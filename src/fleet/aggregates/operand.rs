@@ -11,17 +11,17 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::positions;
 
 use crate::check::units_name;
-use crate::fleet::frame::Exported;
+use crate::fleet::frame::ExportedMetric;
 
 positions! {
-    /// Position of what aggregates take in [`FleetDefinitions::operands`](super::Definitions::operands).
+    /// Position of an operand in [`FleetDefinitions::operands`](super::FleetDefinitions::operands).
     pub OperandId;
 }
 
-/// What is known of each operand, once a host has had it.
+/// Metadata of each operand; `None` before a host has had it.
 pub type References = Per<OperandId, Option<Reference>>;
 
-/// How the values of an operand are held: as no numbers before a host has had it.
+/// Representation of an operand's values: no numbers before a host has had it.
 pub fn kind_of(references: &References, operand: OperandId) -> Kind {
     references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
 }
@@ -37,7 +37,7 @@ pub struct Reference {
     pub units: Units,
 }
 
-/// How values of the fleet are held: in 64 bits, whatever the hosts have.
+/// Representation of the fleet's values: 64 bits, whatever type hosts have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `u64`
@@ -50,36 +50,36 @@ pub enum Kind {
     Other,
 }
 
-/// What is done with the values of one class of hosts.
+/// Treatment of the values of one class of hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// They are as they have to be.
+    /// They are used unchanged.
     Nothing,
-    /// They become values of the reference's kind and units.
+    /// They are converted to the reference's kind and units.
     Convert {
         /// Their type.
         from: ValueType,
         /// From their units.
         conversion: Conversion,
     },
-    /// They do not count.
+    /// They are ignored.
     LeaveOut,
 }
 
 impl Reference {
-    /// That of the hosts of one class.
-    pub fn of(metric: &Exported) -> Reference {
-        let Exported { value_type, semantics, units, .. } = *metric;
+    /// The metadata on the hosts of one class.
+    pub fn of(metric: &ExportedMetric) -> Reference {
+        let ExportedMetric { value_type, semantics, units, .. } = *metric;
         Reference { value_type, semantics, units }
     }
 
-    /// How the values are held.
+    /// Representation of the values.
     pub fn kind(&self) -> Kind {
         Kind::of(self.value_type)
     }
 
-    /// What is to be done with the values of hosts that have the metric like this.
-    pub fn action(&self, metric: &Exported) -> Action {
+    /// Treatment of the values of hosts that have the metric with this metadata.
+    pub fn action(&self, metric: &ExportedMetric) -> Action {
         let kind = self.kind();
         if kind == Kind::Other {
             return Action::Nothing;
@@ -134,8 +134,8 @@ impl Kind {
     }
 }
 
-/// Appends values, given as the bits of their type, converted as [`Action::Convert`]
-/// says. False where an integer gets too large: then none of them counts.
+/// Appends values, given as the bits of their type, converted by [`Action::Convert`]. Returns
+/// false if an integer overflows: then no value counts.
 pub fn convert(
     lanes: &[u64],
     from: ValueType,
@@ -167,7 +167,7 @@ pub fn convert(
     true
 }
 
-/// An integer in other units, rounded to a whole number of them.
+/// Converts an integer to other units, rounded to a whole number.
 fn whole(value: i128, conversion: &Conversion, kind: Kind) -> Option<u64> {
     let scaled = conversion.apply_integer(value)?;
     match kind {
@@ -181,10 +181,10 @@ mod tests {
     use super::*;
     use crate::fleet::sink_set::SinkSet;
 
-    fn exported(value_type: ValueType, semantics: Semantics, units: &str) -> Exported {
+    fn exported(value_type: ValueType, semantics: Semantics, units: &str) -> ExportedMetric {
         let units = Units::parse(units).expect("units").units;
         let (name, help) = ("m".into(), None);
-        Exported {
+        ExportedMetric {
             name,
             value_type,
             semantics,
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Value of the fleet that a host's value becomes.
+    /// The fleet's value that a host's value becomes.
     fn of(first: (ValueType, &str), other: (ValueType, &str), bits: u64) -> Option<u64> {
         let instant = Semantics::Instant;
         let reference = Reference::of(&exported(first.0, instant, first.1));

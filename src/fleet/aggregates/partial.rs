@@ -1,9 +1,8 @@
-//! Partial aggregates: what is known of a group's values before all hosts are in.
+//! Partial aggregates: results of a group before all hosts are in.
 //!
-//! They are made for one virtual shard at a time, from its hosts by name and each
-//! host's instances by name, and merged in the order of the shards. So the bits of
-//! a result depend neither on when frames arrived nor on which process had which
-//! shards.
+//! They are computed for one virtual shard at a time, from its hosts by name and each host's
+//! instances by name. They are merged in the order of the shards. So the bits of a result
+//! depend neither on the arrival of frames nor on the division of shards among processes.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -14,51 +13,52 @@ use pmderive_runtime::kernel::statistic::quantile;
 use super::aggregate::Function;
 use super::operand::Kind;
 
-/// Most values that a quantile is taken of; it is exact, and refused above.
+/// Most values of a quantile. It is exact, and refused above this.
 pub const MAX_QUANTILE_VALUES: usize = 65_536;
 
 /// Numbers of hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
-    /// All that belong to the group.
+    /// Hosts of the group.
     pub expected: u32,
-    /// With values.
+    /// Hosts with values.
     pub present: u32,
-    /// Not answered rightly before the deadline.
+    /// Hosts without a correct answer before the deadline.
     pub failed: u32,
-    /// Never started, or nothing was heard of them.
+    /// Hosts whose slot was never begun, or without any report.
     pub missed: u32,
-    /// Answered, and the metric had no value.
+    /// Hosts that answered, without a value of the metric.
     pub no_value: u32,
-    /// Answered, and the value cannot be converted to the first class's type or units.
+    /// Hosts that answered with a value that cannot be converted to the first class's type or
+    /// units.
     pub left_out: u32,
 }
 
-/// What is known of the values of one group.
+/// Partial result of one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partial {
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
-    /// A number that stands for which instances of which hosts these are of.
+    /// A sum that identifies the instances and hosts of these values.
     pub members: u128,
     /// The hosts of the group.
     pub hosts: Hosts,
-    /// The rest, by function.
+    /// The part that depends on the function.
     pub values: Values,
 }
 
-/// What is known of the values, by function.
+/// The part of a result that depends on the function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Nothing more than their number.
+    /// Only the number of values.
     Count,
     /// The exact sum of integers.
     Integer(i128),
     /// A sum.
     Float(f64),
-    /// The greatest or least of them so far, as bits.
+    /// The greatest or least value so far, as bits.
     Extreme(Option<u64>),
-    /// The first ones of a ranking, best first.
+    /// The first instances of a ranking, best first.
     Ranked(Vec<Ranked>),
     /// All of them, unless there are more than [`MAX_QUANTILE_VALUES`].
     All(Vec<f64>),
@@ -77,7 +77,7 @@ pub struct Ranked {
     pub instance: Arc<str>,
 }
 
-/// The outcome of an aggregate for a group.
+/// Result of an aggregate for a group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Total {
     /// A value, as bits.
@@ -86,21 +86,21 @@ pub enum Total {
     Ranked(Vec<Ranked>),
     /// There were no values.
     Nothing,
-    /// The sum is beyond its type.
+    /// The sum overflows its type.
     Overflow,
     /// There are too many values for an exact quantile.
     TooMany,
 }
 
-/// A lane on its way into a ranking: better ones are greater.
+/// A lane that may be ranked: better ones are greater.
 type Candidate = (u64, Reverse<u64>, u64);
 
-/// Where the best lanes of one group and shard are found.
+/// The best lanes of one group and shard.
 #[derive(Debug, Default)]
 pub struct Ranking(BinaryHeap<Reverse<Candidate>>);
 
 impl Partial {
-    /// Of no values.
+    /// The result of no values.
     pub fn new(function: Function, kind: Kind) -> Partial {
         let values = match (function, kind) {
             (Function::Count, _) => Values::Count,
@@ -113,7 +113,7 @@ impl Partial {
         Partial { count: 0, members: 0, hosts: Hosts::default(), values }
     }
 
-    /// Takes the values of one host in, but for rankings.
+    /// Adds the values of one host; not for rankings.
     pub fn add(&mut self, function: Function, kind: Kind, lanes: &[u64]) {
         self.count += lanes.len() as u64;
         match &mut self.values {
@@ -140,7 +140,7 @@ impl Partial {
         }
     }
 
-    /// Takes in the values of a shard that comes after all of these.
+    /// Merges the values of a later shard.
     pub fn merge(&mut self, function: Function, kind: Kind, later: &Partial) {
         self.count += later.count;
         self.members = self.members.wrapping_add(later.members);
@@ -159,13 +159,13 @@ impl Partial {
         }
     }
 
-    /// The outcome, once all shards are in.
+    /// The result, once all shards are merged.
     pub fn total(self, function: Function, kind: Kind) -> Total {
         if self.count == 0 {
             return Total::Nothing;
         }
         let float = |value: f64| {
-            // Which of the many NaNs it is depends on the machine.
+            // The bits of a NaN depend on the machine.
             Total::Value(if value.is_nan() { f64::NAN } else { value }.to_bits())
         };
         match (self.values, function) {
@@ -213,7 +213,7 @@ impl Hosts {
 }
 
 impl Ranked {
-    /// The better first; of equal ones by host and instance.
+    /// Orders the better first; equals by host and instance.
     fn order(&self, other: &Ranked) -> Ordering {
         let place = (&*self.host, &*self.instance);
         other.key.cmp(&self.key).then_with(|| place.cmp(&(&*other.host, &*other.instance)))
@@ -221,8 +221,8 @@ impl Ranked {
 }
 
 impl Ranking {
-    /// Takes the values of one host in. `place` is a number that grows with hosts,
-    /// and leaves room for as many as there are lanes.
+    /// Adds the values of one host. `place` grows with hosts, and leaves room for as many
+    /// numbers as there are lanes.
     pub fn add(&mut self, k: u32, top: bool, kind: Kind, lanes: &[u64], place: u64) {
         let k = usize::try_from(k).unwrap_or(usize::MAX);
         for (at, bits) in (place..).zip(lanes) {
@@ -237,7 +237,7 @@ impl Ranking {
         }
     }
 
-    /// The best ones, the best first; each with its place. Empties the ranking.
+    /// Takes the best lanes out, best first, each with its place.
     pub fn take(&mut self) -> Vec<(u64, u64, u64)> {
         let mut all: Vec<Candidate> = self.0.drain().map(|Reverse(one)| one).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -245,7 +245,7 @@ impl Ranking {
     }
 }
 
-/// A number that is greater the better a value is ranked; 0 for NaN.
+/// A rank that grows with better values; 0 for NaN.
 fn rank(bits: u64, kind: Kind, top: bool) -> u64 {
     const SIGN: u64 = 1 << 63;
     let ascending = match kind {
@@ -256,7 +256,7 @@ fn rank(bits: u64, kind: Kind, top: bool) -> u64 {
             if value.is_nan() {
                 return 0;
             }
-            // Zeros are equal whatever their sign is.
+            // Zeros are equal, whatever their sign.
             let bits = (value + 0.0).to_bits();
             if bits & SIGN == 0 { bits | SIGN } else { !bits }
         }
@@ -272,7 +272,7 @@ fn as_f64(bits: u64, kind: Kind) -> f64 {
     }
 }
 
-/// The first of the greatest, or of the least; NaN once there is one.
+/// Keeps the first of the greatest or least values; NaN once there is one.
 fn take_extreme(best: &mut Option<u64>, bits: u64, function: Function, kind: Kind) {
     let greatest = function == Function::Extreme { greatest: true };
     let Some(known) = *best else {
@@ -379,7 +379,7 @@ mod tests {
             [Value(3), Value(minus(-9)), float(-3.0), Value(1), Value(minus(-7)), float(-3.0)];
         assert_eq!(signed, expected);
         assert_eq!(totals(Kind::Signed, &[&[minus(i64::MIN)], &[minus(-1)]])[1], Overflow);
-        // What overflows under way does not matter.
+        // An overflow on the way does not matter.
         let sums = totals(Kind::Signed, &[&[minus(i64::MAX), 1], &[minus(-1)]]);
         assert_eq!(sums[1], Value(minus(i64::MAX)));
     }

@@ -1,11 +1,10 @@
-//! Reads an expression over the fleet: which of its parts are aggregates across
-//! hosts, what these take of each host, and what is left for the evaluator.
+//! Reads an expression over the fleet. It finds the aggregates across hosts, their operands on
+//! each host, and the rest for the evaluator.
 //!
-//! What stands in an aggregate with `by` is computed on each host, and so is what
-//! stands in one without, if it has bare metrics of hosts in it and nothing of the
-//! fleet. A difference over time is taken away where the members of a group have
-//! changed: `rate(e)` becomes `rate(e) * unchanged`, where `unchanged` is a metric of
-//! the fleet that has a value of 1 for the groups of which that is not so.
+//! The operand of an aggregate with `by` is computed on each host. So is one without `by` that
+//! has bare metrics of hosts and nothing of the fleet in it. A difference over time has no
+//! value if the members of a group have changed: `rate(e)` becomes `rate(e) * unchanged`. There
+//! `unchanged` is a metric of the fleet that is 1 for groups with the same members.
 
 use std::sync::Arc;
 
@@ -25,72 +24,72 @@ use crate::syntax::ast::{
 use crate::syntax::{nearest, print_expr};
 use crate::text::Span;
 
-/// Names of labels, as they are written.
+/// Names of labels, as written.
 type Written = [Spanned<Box<str>>];
 
-/// What an aggregate takes of each host.
+/// An operand: the values of each host that an aggregate combines.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// What it is called in frames: the name of a metric, or the text of an expression.
+    /// Its name in frames: the name of a metric, or the text of an expression.
     pub name: Arc<str>,
     /// The expression, if hosts compute it for aggregates alone.
     pub computed: Option<Arc<Registered>>,
 }
 
-/// A metric that says where no members have changed.
+/// A metric that is 1 for groups whose members have not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unchanged {
     /// Its name in expressions.
     pub name: Box<str>,
-    /// The aggregates whose members these are.
+    /// The aggregates with these members.
     pub aggregates: Box<[AggregateId]>,
 }
 
-/// Reads definitions over the fleet, those first that others mention.
+/// Reads definitions over the fleet, each after those that it mentions.
 pub(super) struct Reader<'r> {
     registry: &'r Registry,
     hosts: &'r HostMetrics<'r>,
     diagnostics: &'r mut Diagnostics,
     by_text: FxHashMap<Box<str>, AggregateId>,
-    found: Found,
-    /// For each definition the aggregates that it needs, directly or not.
+    found: FleetParts,
+    /// The aggregates that each definition needs, direct or not.
     used: FxHashMap<Arc<str>, Vec<AggregateId>>,
-    /// The definition that is being read, which it does not mean itself.
+    /// The definition being read. Its own name in it means something else.
     current: Arc<str>,
-    /// Names that were found unknown without a word: what is wrong with their definitions
-    /// is told already.
+    /// Number of unknown names without a message: the mistakes of their definitions are
+    /// reported already.
     untold: usize,
 }
 
-/// What all definitions together have.
+/// Parts that all definitions share.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FleetParts {
     /// Aggregates, each once.
     pub aggregates: Per<AggregateId, Aggregate>,
-    /// What they take of hosts.
+    /// Their operands.
     pub operands: Per<OperandId, Operand>,
     /// The labels of each different `by`.
     pub groupings: Per<GroupingId, Box<[Box<str>]>>,
-    /// Each label, where it is written first.
+    /// Each label, at its first place.
     pub labels: Vec<Spanned<Box<str>>>,
-    /// Where members have not changed.
+    /// Metrics that tell where members have not changed.
     pub unchanged: Vec<Unchanged>,
 }
 
 /// An expression that contains aggregates across hosts.
 struct Parts<'e> {
     expr: &'e Expr,
-    /// For each node the first one below it: what is below it comes between.
+    /// The first node below each node; the nodes between are below it as well.
     first: PerNode<ExprId>,
-    /// The labels of a `by`, by the call that it follows, and where both stand.
+    /// Labels and place of each `by`, by the call before it.
     labels: FxHashMap<ExprId, (&'e Written, Span)>,
     /// Operands of aggregates that are computed on each host.
     on_hosts: FxHashMap<ExprId, Operand>,
-    /// True for all nodes of these.
+    /// True for all nodes of such operands.
     is_on_hosts: PerNode<bool>,
 }
 
-/// An aggregate as it stands in an expression.
+/// An aggregate in an expression.
 struct Call<'e> {
     function: Function,
     operand: Operand,
@@ -99,23 +98,24 @@ struct Call<'e> {
 }
 
 impl<'r> Reader<'r> {
-    /// Knows the definitions' names and what hosts have.
+    /// A reader that knows the definitions' names and the metrics of hosts.
     pub fn new(
         registry: &'r Registry,
         hosts: &'r HostMetrics<'r>,
         diagnostics: &'r mut Diagnostics,
     ) -> Reader<'r> {
-        let (by_text, found, used) = (FxHashMap::default(), Found::default(), FxHashMap::default());
+        let (by_text, found, used) =
+            (FxHashMap::default(), FleetParts::default(), FxHashMap::default());
         let current = Arc::default();
         Reader { registry, hosts, diagnostics, by_text, found, used, current, untold: 0 }
     }
 
-    /// What was found in all definitions.
-    pub fn into_found(self) -> Found {
+    /// The parts of all definitions.
+    pub fn into_found(self) -> FleetParts {
         self.found
     }
 
-    /// The expression over aggregates; none where something is wrong.
+    /// The expression over aggregates; `None` if there is a mistake.
     pub fn definition(&mut self, one: &Registered) -> Option<Expr> {
         let (before, mistakes) = (self.diagnostics.len(), self.mistakes());
         self.current = Arc::clone(&one.name);
@@ -137,7 +137,7 @@ impl<'r> Reader<'r> {
         Some(expr).filter(|_| self.mistakes() == mistakes)
     }
 
-    /// How much was found wrong, told or not.
+    /// The number of mistakes, reported or not.
     fn mistakes(&self) -> usize {
         self.diagnostics.len() + self.untold
     }
@@ -146,11 +146,11 @@ impl<'r> Reader<'r> {
         let parts = self.parts(expr);
         let mut new = Expr::default();
         let mut moved: PerNode<ExprId> = PerNode::default();
-        // Nodes with the aggregates that they need, in their order.
+        // Nodes with the aggregates that they need, in the order of the nodes.
         let mut used: Vec<(ExprId, AggregateId)> = Vec::new();
         for (id, node) in expr.nodes() {
             if parts.is_on_hosts[id] {
-                // The aggregate stands for it.
+                // The aggregate takes its place.
                 moved.push(ExprId(0));
                 continue;
             }
@@ -209,7 +209,7 @@ impl<'r> Reader<'r> {
         new
     }
 
-    /// Finds out what is computed on each host, from the whole to its parts: an
+    /// Finds the parts that are computed on each host, from the whole to its parts. An
     /// aggregate in the operand of another belongs to that.
     fn parts<'e>(&mut self, expr: &'e Expr) -> Parts<'e> {
         let mut parts = Parts {
@@ -251,7 +251,7 @@ impl<'r> Reader<'r> {
         parts
     }
 
-    /// True if a name may be that of a metric of hosts, rather than of the fleet.
+    /// True if a name may be a metric of hosts, not of the fleet.
     fn is_host_metric(&self, name: &str) -> bool {
         let may_have = self.hosts.is_open() && !of_hosts_counted(name);
         self.hosts.defines(name) || may_have && self.registry.get(name).is_none()
@@ -270,9 +270,8 @@ impl<'r> Reader<'r> {
         Some(Operand { name: Arc::from(name), computed })
     }
 
-    /// True for an operand of an aggregate without `by` that has bare metrics of hosts
-    /// in it, and neither aggregates of hosts' metrics nor names of the fleet: what
-    /// else could it mean.
+    /// True for an operand of an aggregate without `by` that can only belong to hosts. It has
+    /// bare metrics of hosts, and neither aggregates of these nor names of the fleet.
     fn is_of_hosts(&self, parts: &Parts<'_>, operand: ExprId) -> bool {
         let mut bare = false;
         for at in parts.below(operand) {
@@ -293,7 +292,7 @@ impl<'r> Reader<'r> {
         bare
     }
 
-    /// An expression as an operand, with what is wrong in it reported.
+    /// An expression as an operand; its mistakes are reported.
     fn host_expression(&mut self, parts: &Parts<'_>, operand: ExprId) -> Operand {
         let start = parts.first[operand];
         let span = parts.expr.node(operand).span;
@@ -348,7 +347,7 @@ impl<'r> Reader<'r> {
         Operand { name, computed: Some(Arc::new(Registered::unnamed(expr, span))) }
     }
 
-    /// The aggregate across hosts that a node is, if it is one.
+    /// The aggregate across hosts at a node, if there is one.
     fn call<'e>(
         &self,
         kind: &NodeKind,
@@ -389,13 +388,14 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// An aggregate, which may be a new one.
+    /// The position of an aggregate, which may be new.
     fn aggregate(&mut self, call: Call<'_>) -> AggregateId {
         let text = text_of(&call);
         if let Some(at) = self.by_text.get(&text) {
             return *at;
         }
-        let Found { aggregates, operands, groupings, labels: known_labels, .. } = &mut self.found;
+        let FleetParts { aggregates, operands, groupings, labels: known_labels, .. } =
+            &mut self.found;
         let known = operands.position(|one| one.name == call.operand.name);
         let operand = known.unwrap_or_else(|| operands.push(call.operand));
         for label in call.labels {
@@ -413,10 +413,10 @@ impl<'r> Reader<'r> {
         at
     }
 
-    /// Name of the metric that says where the members of these have not changed;
-    /// none where that does not matter: instances of a ranking are those of hosts.
+    /// Name of the metric that tells where the members of these aggregates have not changed.
+    /// `None` if that does not matter, as in a ranking, whose instances are those of hosts.
     fn unchanged(&mut self, aggregates: impl Iterator<Item = AggregateId>) -> Option<Box<str>> {
-        let Found { aggregates: all, unchanged, .. } = &mut self.found;
+        let FleetParts { aggregates: all, unchanged, .. } = &mut self.found;
         let is_group = |at: &AggregateId| !all[*at].function.is_ranked();
         let mut aggregates: Vec<AggregateId> = aggregates.filter(is_group).collect();
         aggregates.sort_unstable();
@@ -435,8 +435,7 @@ impl<'r> Reader<'r> {
         Some(name)
     }
 
-    /// Reports names that mean nothing here; gives the aggregates that a
-    /// definition of that name needs.
+    /// Reports unknown names. Returns the aggregates that the definition of a name needs.
     fn check_names(&mut self, node: &Node) -> Vec<AggregateId> {
         let Some((name, span)) = name_in(node) else { return Vec::new() };
         let is_of_hosts = self.is_host_metric(name);
@@ -466,7 +465,7 @@ impl<'r> Reader<'r> {
         Vec::new()
     }
 
-    /// Reports a name that stands for nothing, unless that is told where its definition is.
+    /// Reports an unknown name, unless its definition has a reported mistake.
     fn unknown(&mut self, name: &str, span: Span) {
         let is_of_it = |one: &Diagnostic| one.metric.as_deref() == Some(name);
         if self.diagnostics.iter().any(|one| one.severity == Severity::Error && is_of_it(one)) {
@@ -502,7 +501,7 @@ impl<'r> Reader<'r> {
         });
     }
 
-    /// Reports a name of the fleet in what is computed on each host.
+    /// Reports a name of the fleet in an operand that hosts compute.
     fn of_fleet(&mut self, name: &str, span: Span) {
         let message = format!("`{name}` has no hosts to group");
         self.diagnostics.push(
@@ -515,7 +514,7 @@ impl<'r> Reader<'r> {
         );
     }
 
-    /// Reports a `by` in what is computed on each host.
+    /// Reports a `by` in an operand that hosts compute.
     fn grouped_on_hosts(&mut self, span: Span, labels: &Written) {
         self.diagnostics.push(
             Diagnostic::error(Code::FleetOperand, of_labels(span, labels), "groups of groups")
@@ -524,7 +523,7 @@ impl<'r> Reader<'r> {
         );
     }
 
-    /// Reports a `by` behind something that is no aggregate of hosts' metrics.
+    /// Reports a `by` behind something other than an aggregate of hosts' metrics.
     fn not_of_hosts(&mut self, kind: &NodeKind, span: Span, labels: &Written) {
         let name = match kind {
             NodeKind::Aggregate { metric, .. } => Some(&metric.value),
@@ -550,13 +549,13 @@ impl<'r> Reader<'r> {
 }
 
 impl Parts<'_> {
-    /// A node and all that is below it.
+    /// A node and all nodes below it.
     fn below(&self, node: ExprId) -> impl Iterator<Item = ExprId> + use<> {
         (self.first[node].0..=node.0).map(ExprId)
     }
 }
 
-/// Where the labels of a `by` stand.
+/// The place of the labels of a `by`.
 fn of_labels(span: Span, labels: &Written) -> Span {
     match labels {
         [first, .., last] => first.span.to(last.span),
@@ -565,7 +564,7 @@ fn of_labels(span: Span, labels: &Written) -> Span {
     }
 }
 
-/// The text of an aggregate, spelled as the formatter does.
+/// The text of an aggregate, as the formatter writes it.
 fn text_of(call: &Call<'_>) -> Box<str> {
     let operand = &call.operand.name;
     let mut text = match call.function {

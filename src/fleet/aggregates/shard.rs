@@ -19,35 +19,35 @@ use crate::fleet::target::GroupId;
 pub struct ShardPartials {
     /// The shard.
     pub shard: u8,
-    /// The groups of its hosts; `None` is for hosts whose labels are not known yet.
+    /// The groups of its hosts; `None` is for hosts whose labels are unknown.
     pub groups: Per<GroupingId, Vec<Option<GroupKey>>>,
-    /// What is known of each group of an aggregate, parallel to the groups of its labels.
+    /// Partial results of each aggregate, parallel to the groups of its labels.
     pub partials: Per<AggregateId, Vec<Partial>>,
 }
 
-/// The hosts of a shard in one slot, and what is known of the fleet.
+/// The hosts of a shard in one slot, and the definitions for them.
 pub struct Shard<'s> {
     /// The shard.
     pub number: u8,
-    /// The definitions,
+    /// The definitions.
     pub definitions: &'s FleetDefinitions,
-    /// and which of their aggregates take an operand.
+    /// The aggregates of each operand.
     pub by_operand: &'s Per<OperandId, Box<[AggregateId]>>,
     /// Metadata of operands.
     pub references: &'s References,
-    /// Which of them the hosts of each group have.
+    /// The operands that the hosts of each group have.
     pub had: &'s Per<GroupId, Per<OperandId, bool>>,
-    /// What is done with the values of hosts.
+    /// Treatment of the values of hosts.
     pub classes: &'s Classes,
     /// Groups.
     pub keys: &'s Per<GroupingId, Keys>,
-    /// The hosts,
+    /// The hosts.
     pub hosts: &'s [Host],
-    /// and their values, parallel to them.
+    /// Their values, parallel to the hosts.
     pub slots: &'s [HostSlot],
 }
 
-/// Memory that serves shard after shard.
+/// Memory that is reused for each shard.
 #[derive(Debug, Default)]
 pub struct Scratch {
     lanes: Vec<u64>,
@@ -58,7 +58,7 @@ pub struct Scratch {
 }
 
 impl Shard<'_> {
-    /// Makes its partial aggregates.
+    /// Computes the partial aggregates.
     pub fn partials(&self, scratch: &mut Scratch, out: &mut ShardPartials) {
         let Shard { number, definitions, by_operand, references, classes, keys, .. } = *self;
         let (hosts, slots) = (self.hosts, self.slots);
@@ -134,25 +134,25 @@ impl Shard<'_> {
 }
 
 /// Values of an operand on a host in a slot.
-struct Found<'s> {
-    /// Nothing without values.
+struct OperandValues<'s> {
+    /// The instances; `None` without values.
     members: Option<&'s Members>,
-    /// By name of the instance; those that were converted are elsewhere.
+    /// Values by name of the instance; converted ones are in another buffer.
     lanes: &'s [u64],
     is_converted: bool,
-    /// One host, and why it has no values.
+    /// The count of one host: present, or the reason for having no values.
     hosts: Hosts,
 }
 
-/// The values of an operand on a host, those that have to be converted in `into`.
+/// The values of an operand on a host. Converted values go into `into`.
 fn values<'s>(
     slot: &'s HostSlot,
     operand: OperandId,
     classes: &Classes,
     kind: Kind,
     into: &mut Vec<u64>,
-) -> Found<'s> {
-    let none = |hosts: Hosts| Found {
+) -> OperandValues<'s> {
+    let none = |hosts: Hosts| OperandValues {
         members: None,
         lanes: &[],
         is_converted: false,
@@ -180,7 +180,7 @@ fn values<'s>(
         Some(Action::LeaveOut) => return none(Hosts { left_out: 1, ..Hosts::default() }),
     };
     let hosts = Hosts { expected: 1, present: 1, ..Hosts::default() };
-    Found { members: Some(members), lanes, is_converted, hosts }
+    OperandValues { members: Some(members), lanes, is_converted, hosts }
 }
 
 /// The rankings of a shard, for each group.
@@ -190,7 +190,7 @@ fn rank<'s>(
     (hosts, slots): (&[Host], &'s [HostSlot]),
     positions: &[usize],
     rankings: &mut [Ranking],
-    values: impl Fn(&'s HostSlot, &mut Vec<u64>) -> Found<'s>,
+    values: impl Fn(&'s HostSlot, &mut Vec<u64>) -> OperandValues<'s>,
 ) {
     let mut lanes = Vec::new();
     let mut members: Vec<Option<&Members>> = Vec::with_capacity(slots.len());

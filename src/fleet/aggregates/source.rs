@@ -1,5 +1,5 @@
-//! The fleet as a source of metrics: its values are the aggregates of one slot, and
-//! the evaluator computes with them as it does with those of a host.
+//! The fleet as a source of metrics. Its values are the aggregates of one slot, and the
+//! evaluator computes with them as with those of a host.
 
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
@@ -12,23 +12,23 @@ use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use rustc_hash::FxHashMap;
 
 use super::aggregate::{AggregateId, GroupingId};
-use super::carry::Numbered;
+use super::carry::StableNumbers;
 use super::definitions::FleetDefinitions;
 use super::operand::{OperandId, Reference};
 use crate::fleet::columns::write_numbers;
 
 /// The fleet.
-pub type FleetSource = MemorySource<Aggregated>;
+pub type FleetSource = MemorySource<AggregateValues>;
 
 positions! {
-    /// Position of a metric of the fleet: aggregates come first, then what says that members
-    /// have not changed, and then operands, which have no values.
+    /// Position of a metric of the fleet. Aggregates come first, then the metrics about
+    /// unchanged members, and then operands, which have no values.
     pub MetricId;
 }
 
 /// Values of the metrics of the fleet, until the next fetch.
 #[derive(Debug, Default)]
-pub struct Aggregated {
+pub struct AggregateValues {
     /// The end of the slot.
     pub time: Timestamp,
     positions: FxHashMap<Pmid, MetricId>,
@@ -46,12 +46,12 @@ pub struct Metric {
 }
 
 impl MetricId {
-    /// The values of an aggregate.
+    /// The metric of an aggregate.
     pub fn of_aggregate(aggregate: AggregateId) -> MetricId {
         MetricId(aggregate.0)
     }
 
-    /// What says that members have not changed, parallel to [`FleetDefinitions::unchanged`].
+    /// The metrics about unchanged members, parallel to [`FleetDefinitions::unchanged`].
     pub fn of_unchanged(definitions: &FleetDefinitions) -> impl Iterator<Item = MetricId> + use<> {
         (definitions.aggregates.len()..).map(MetricId::at)
     }
@@ -63,7 +63,7 @@ impl MetricId {
     }
 }
 
-impl Feed for Aggregated {
+impl Feed for AggregateValues {
     fn fetch(
         &mut self,
         list: &FetchList,
@@ -81,8 +81,8 @@ impl Feed for Aggregated {
     }
 }
 
-impl Aggregated {
-    /// The values of a metric, to be made anew.
+impl AggregateValues {
+    /// The values of a metric, cleared.
     pub fn metric(&mut self, at: MetricId) -> &mut Metric {
         let metric = &mut self.metrics[at];
         metric.ids.clear();
@@ -101,17 +101,17 @@ impl Aggregated {
     }
 }
 
-/// Identifiers of the fleet's metrics and instance domains, which stay when definitions
-/// change. Nobody outside sees them.
+/// Identifiers of the fleet's metrics and instance domains. They stay when definitions change,
+/// and are never shown.
 #[derive(Debug, Default)]
 pub struct Identifiers {
-    /// Aggregates, what says that members have not changed, and operands.
-    metrics: Numbered<(Role, Box<str>)>,
-    /// By the labels of a `by`.
-    groupings: Numbered<Box<[Box<str>]>>,
+    /// Identifiers of aggregates, metrics about unchanged members, and operands.
+    metrics: StableNumbers<(Role, Box<str>)>,
+    /// Identifiers of groupings, by the labels of a `by`.
+    groupings: StableNumbers<Box<[Box<str>]>>,
 }
 
-/// What a metric of the fleet is.
+/// Role of a metric of the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Role {
     Aggregate,
@@ -120,7 +120,7 @@ enum Role {
 }
 
 impl Identifiers {
-    /// Those of definitions; what others before had as well keeps its own.
+    /// Changes to other definitions. A metric that was there before keeps its identifier.
     pub fn follow(&mut self, definitions: &FleetDefinitions) {
         let aggregates = definitions.aggregates.iter().map(|one| (Role::Aggregate, &*one.text));
         let unchanged = definitions.unchanged.iter().map(|one| (Role::Unchanged, &*one.name));
@@ -132,7 +132,7 @@ impl Identifiers {
 
     /// The metric at a position.
     fn pmid(&self, at: MetricId) -> Pmid {
-        // Four million aggregates are more than a text has room for.
+        // No text has room for four million aggregates.
         let number = self.metrics.number(at.index()).unwrap_or(u32::MAX);
         Pmid::new(DOMAIN, (number >> 10) & 0xfff, number & 0x3ff)
     }
@@ -142,12 +142,12 @@ impl Identifiers {
         InDom::new(DOMAIN, self.serial(grouping))
     }
 
-    /// The domain of the instances of hosts within the groups of a grouping.
+    /// The domain of hosts' instances within the groups of a grouping.
     pub fn of_hosts(&self, grouping: GroupingId) -> InDom {
         InDom::new(DOMAIN, self.serial(grouping) + 1)
     }
 
-    /// The grouping that a domain is of, and whether its instances are those of hosts.
+    /// The grouping of a domain, and whether its instances are those of hosts.
     pub fn grouping_of(&self, indom: InDom) -> Option<(GroupingId, bool)> {
         let grouping = self.groupings.position(indom.serial() / 2)?;
         Some((GroupingId::at(grouping), indom.serial() % 2 == 1))
@@ -157,7 +157,7 @@ impl Identifiers {
         2 * self.groupings.number(grouping.index()).unwrap_or(u32::MAX / 4)
     }
 
-    /// The instance domain of an aggregate; none if it has a single value.
+    /// The instance domain of an aggregate; `None` if it has a single value.
     fn domain(&self, definitions: &FleetDefinitions, aggregate: AggregateId) -> Option<InDom> {
         let aggregate = &definitions.aggregates[aggregate];
         if aggregate.function.is_ranked() {
@@ -168,13 +168,13 @@ impl Identifiers {
     }
 }
 
-/// A fleet of which no metadata are known. Its metrics are the aggregates, and
-/// after them those that say which members have not changed.
+/// A fleet without known metadata. Its metrics are the aggregates, and after them the metrics
+/// about unchanged members.
 pub fn fleet(definitions: &FleetDefinitions, identifiers: &Identifiers) -> FleetSource {
-    let mut values = Aggregated::default();
+    let mut values = AggregateValues::default();
     let mut metadata = MemoryMetadata::default();
     for at in definitions.aggregates.positions() {
-        // What the type is, is said once it is known; all have 64 bits.
+        // The type follows once it is known; all have 64 bits.
         values.add(identifiers.pmid(MetricId::of_aggregate(at)), ValueType::U64);
     }
     for (at, one) in MetricId::of_unchanged(definitions).zip(&definitions.unchanged) {
@@ -196,7 +196,7 @@ pub fn fleet(definitions: &FleetDefinitions, identifiers: &Identifiers) -> Fleet
     MemorySource::new("the fleet", metadata, values)
 }
 
-/// Says what the metadata of an operand are; true if that is news.
+/// Sets the metadata of an operand. Returns true if they are new.
 pub fn know(
     source: &mut FleetSource,
     (definitions, identifiers): (&FleetDefinitions, &Identifiers),
@@ -224,7 +224,7 @@ pub fn know(
             source.metadata().add_metric(aggregate.text.clone(), desc);
         }
     }
-    // So that `defined()` knows of it; nothing fetches it.
+    // It is there for `defined()`; nothing fetches it.
     let desc = MetricDesc {
         pmid,
         value_type: reference.value_type,

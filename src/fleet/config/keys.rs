@@ -1,9 +1,9 @@
-//! The keys of the configuration: those that the tables of its page (`config.md`) have. The
-//! reader knows no other key.
+//! The keys of the configuration, from the tables of its page (`config.md`). The reader accepts
+//! no other key.
 
 const PAGE: &str = include_str!("config.md");
 
-/// What stands before all tables.
+/// Heading of the keys before all tables.
 pub const TOP: &str = "Before all tables";
 
 /// The keys of a table of the file, by its heading on the page.

@@ -1,6 +1,5 @@
-//! The configuration: one TOML file as data, with the places of what may turn out
-//! to be wrong later. Files that it names are not read here, except by
-//! [`super::plan`].
+//! The configuration: one TOML file as data, with the places of values that later checks may
+//! refuse. [`super::plan`] reads the files that it names.
 
 mod keys;
 mod read;
@@ -20,49 +19,49 @@ use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::text::Span;
 
-/// What `serve` was asked to do.
+/// The configuration of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The language of all definitions.
     pub language: Language,
-    /// Where metrics are served.
+    /// Address at which metrics are served.
     pub listen: Option<SocketAddr>,
-    /// Who may read them.
+    /// Access to the served metrics.
     pub web: Web,
-    /// Threads that fetch and evaluate; as many as processors without it.
+    /// Threads that fetch and evaluate; `None` for one per processor.
     pub threads: Option<usize>,
-    /// What is refused.
+    /// Limits.
     pub limits: Limits,
     /// The groups, each with a name of its own.
     pub groups: Vec<Group>,
-    /// What is computed across hosts.
+    /// Definitions across hosts.
     pub fleet: Option<Fleet>,
     /// The sinks, each with a name of its own; at most [`MAX_SINKS`].
     pub sinks: Vec<Sink>,
 }
 
-/// Sinks at most: a set of sinks has a bit for each, and one more.
+/// Most sinks: a set of sinks has a bit for each, and one more.
 pub const MAX_SINKS: usize = 63;
 
-/// Who may read what is served.
+/// Access to the served metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Web {
     /// Certificates of the server and its private key.
     pub identity: Option<Identity>,
-    /// A file whose first line is the token that requests have to bring.
+    /// File whose first line is the token that requests must have.
     pub token_file: Option<PathBuf>,
 }
 
-/// What is refused.
+/// Limits of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Hosts.
+    /// Number of hosts.
     pub targets: usize,
-    /// Connections that are being made at once, in each thread.
+    /// Number of connections that each thread makes at once.
     pub connects: usize,
-    /// Kinds of hosts.
+    /// Number of kinds of hosts.
     pub kinds: usize,
-    /// Instances of one exported metric on one host.
+    /// Number of instances of one exported metric on one host.
     pub instances: usize,
 }
 
@@ -72,75 +71,75 @@ impl Default for Limits {
     }
 }
 
-/// Hosts that are watched alike.
+/// Hosts with the same settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What it is called.
+    /// Its name.
     pub name: Box<str>,
-    /// Where the table stands.
+    /// Place of the table.
     pub span: Span,
     /// Files of targets.
     pub targets: Vec<Spanned<PathBuf>>,
     /// Files of definitions.
     pub definitions: Vec<Spanned<PathBuf>>,
-    /// Which metrics are exported; those that files mark without it.
+    /// Exported metrics; `None` for those that files mark.
     pub export: Option<Vec<Spanned<Box<str>>>>,
-    /// How often each host is fetched.
+    /// Time between fetches of a host.
     pub interval: Duration,
-    /// How long a host may take for a slot; shorter than the interval.
+    /// Time for a host to answer in a slot; shorter than the interval.
     pub deadline: Duration,
     /// Labels of all its hosts.
     pub labels: Labels,
-    /// How connections are made.
+    /// Options of connections.
     pub access: Access,
 }
 
 /// Definitions over the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fleet {
-    /// Where the table stands.
+    /// Place of the table.
     pub span: Span,
     /// Their files.
     pub definitions: Vec<Spanned<PathBuf>>,
-    /// Which metrics of the fleet sinks get; all without it.
+    /// Metrics of the fleet for sinks; `None` for all.
     pub export: Option<Vec<Spanned<Box<str>>>>,
-    /// How long hosts are waited for after the end of a slot; the longest deadline
-    /// of the groups without it.
+    /// Time after the end of a slot in which hosts still count; `None` for the longest deadline
+    /// of the groups.
     pub grace: Option<Duration>,
 }
 
-/// How connections to the hosts of a group are made.
+/// Options of connections to the hosts of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Whether they are encrypted; as the environment says without it.
+    /// Encryption; `None` leaves it to the environment.
     pub encryption: Option<pmderive_runtime::context::Encryption>,
     /// Certificates and keys, in the form of PCP's `tls.conf`.
     pub tls: Option<PathBuf>,
-    /// Who logs in.
+    /// User who logs in.
     pub user: Option<Box<str>>,
-    /// A file whose first line is the password.
+    /// File whose first line is the password.
     pub password_file: Option<PathBuf>,
 }
 
-/// Where values go.
+/// A sink: a destination of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sink {
-    /// What it is called.
+    /// Its name.
     pub name: Box<str>,
-    /// Where the table stands.
+    /// Place of the table.
     pub span: Span,
-    /// Which of the exported metrics it gets; all without it.
+    /// The exported metrics that it gets; `None` for all.
     pub export: Option<Vec<Spanned<Box<str>>>>,
     /// Bytes that wait for it at most.
     pub buffer: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: SinkKind,
 }
 
 /// Kinds of sinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkKind {
-    /// Lines of JSON in a file; on standard output without one.
+    /// Lines of JSON in a file, or on standard output.
     JsonLines(Option<PathBuf>),
     /// `/metrics` of this process.
     Prometheus,
@@ -151,43 +150,43 @@ pub enum SinkKind {
 /// A receiver of Prometheus' remote write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteWrite {
-    /// Where it is.
+    /// Its address.
     pub url: Url,
-    /// Who is trusted in TLS, PEM; whom the system trusts without it.
+    /// Trusted authorities of TLS, PEM; `None` for those of the system.
     pub authorities: Option<PathBuf>,
-    /// Their file as it was when the plan was made: with another one it is another sink.
+    /// Stamps of their file when the plan was made. A changed file makes another sink.
     pub authorities_then: Stamps,
-    /// Who we are to it.
+    /// Credentials for the receiver.
     pub credentials: Credentials,
-    /// How long the receiver may take.
+    /// Time for the receiver to answer.
     pub timeout: Duration,
-    /// Samples older than this are not sent.
+    /// Age from which on samples are not sent.
     pub max_age: Duration,
 }
 
-/// The language unless the file says otherwise.
+/// The language without a setting in the file.
 pub const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
-/// An interval unless the file says otherwise.
+/// The interval without a setting in the file.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Bytes that wait for a sink at most, unless the file says otherwise.
+/// Bytes that wait for a sink at most, without a setting in the file.
 pub const DEFAULT_BUFFER: usize = 64 << 20;
 
-/// Intervals: in shorter ones no host answers, and longer ones are hardly meant.
+/// Range of intervals: in shorter ones no host answers, and longer ones are hardly meant.
 pub const INTERVALS: Times = Times {
     shortest: Duration::from_millis(10),
     longest: Duration::from_secs(24 * 3600),
     words: "10 msec to 1 day",
 };
 
-/// The part of an interval that a deadline is unless the file says otherwise.
+/// The deadline without a setting in the file: a part of the interval.
 pub fn default_deadline(interval: Duration) -> Duration {
     interval * 4 / 5
 }
 
-/// For fuzzing: whatever is in the file, it is read or refused, and what is read
-/// without a mistake keeps its promises.
+/// For fuzzing: reads any bytes as a configuration. What is read without a mistake keeps its
+/// promises.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_serve_config(data: &[u8]) {
     use crate::diag::Diagnostics;

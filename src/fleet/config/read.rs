@@ -1,5 +1,4 @@
-//! Reads the configuration. Every mistake is reported where it stands, all of a
-//! file at once.
+//! Reads the configuration. It reports all mistakes of a file at once, each at its place.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -31,14 +30,13 @@ use crate::text::{SourceId, SourceMap, SourceText, Span};
 /// Another name of the standard output.
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 
-/// Times that are no intervals.
+/// Range of times that are no intervals.
 const TIMES: Times =
     Times { shortest: Duration::from_nanos(1), words: "1 nsec to 1 day", ..INTERVALS };
 
-/// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
-/// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
-/// nothing was reported. Secrets become unreadable in the source map, as mistakes are shown
-/// with the lines around them.
+/// Reads a text of the source map, shorter than 4 GiB, whose paths are relative to `directory`.
+/// `None` if it is no TOML; otherwise the result is usable if nothing was reported. Secrets
+/// become unreadable in the source map, as diagnostics show the lines around a mistake.
 pub fn read(
     source: SourceId,
     directory: &Path,
@@ -59,7 +57,7 @@ pub fn read(
     config
 }
 
-/// True for sinks that would write into each other's lines, or show the same page.
+/// True for sinks that would mix their lines, or show the same page.
 fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
     match (one, other) {
         (SinkKind::Prometheus, SinkKind::Prometheus)
@@ -71,7 +69,8 @@ fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
     }
 }
 
-/// True for paths of one file, unless that is a device: whoever writes there shares it.
+/// True for paths of one file. A device may have several writers, so it never counts as the
+/// same.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     match [one, other].map(std::fs::metadata) {
         [Ok(one), Ok(other)] => {
@@ -82,10 +81,10 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Where a file would be made that is not there yet.
+/// The path at which a new file would be created.
 fn to_be_made(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // As many links as Linux follows.
+    // Linux follows this many links.
     for _ in 0..40 {
         let Ok(link) = path.read_link() else { break };
         path = directory_of(&path).join(link);
@@ -99,7 +98,7 @@ fn to_be_made(path: &Path) -> PathBuf {
 struct Reader<'r> {
     document: Document<'r>,
     directory: &'r Path,
-    /// Where secrets stand in the text.
+    /// Ranges of secrets in the text.
     secrets: Vec<Range<usize>>,
 }
 
@@ -145,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports what keeps values from going anywhere, and sinks that would mix what they write.
+    /// Reports a configuration whose values go nowhere, and sinks that would mix their output.
     fn ways_out(&mut self, table: &Table<'_>, sinks: &[Sink]) {
         let listen = table.get("listen").map(|value| self.document.span(value.span()));
         let list = table.get("sink").and_then(|value| value.get_ref().as_array());
@@ -156,7 +155,7 @@ impl Reader<'_> {
             self.document.warning_with_help(listen, message, help);
         } else if !has_sinks {
             let start = self.document.span(0..0);
-            let help = "a sink begins with `[[sink]]`, and its `kind` says what it is";
+            let help = "a sink begins with `[[sink]]`, and its `kind` says which one";
             self.document.error_with_help(start, "there is no sink, so values go nowhere", help);
         }
         for (at, sink) in sinks.iter().enumerate() {
@@ -174,22 +173,22 @@ impl Reader<'_> {
                 }
                 _ => format!("sink `{}` writes to the same file", first.name),
             };
-            let help = "one sink takes all of it: `export` chooses what it gets";
+            let help = "a single sink is enough: `export` chooses its metrics";
             self.document.error_with_help(sink.span, message, help);
         }
     }
 
-    /// Reports the keys that a table with this heading does not have.
+    /// Reports unknown keys of a table with this heading.
     fn only(&mut self, table: &Table<'_>, heading: &str, more: &[&'static str]) {
         let known = [&*keys_of(heading), more].concat();
-        // Whoever writes a password here is told of a key for its file.
+        // For a password the message names the key of its file.
         let foreign = table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref()));
         let secret = foreign.filter(|(key, _)| word_for_secrets(key.get_ref()).is_some());
         self.secrets.extend(secret.map(|(_, value)| value.span()));
         self.document.only(table, &known);
     }
 
-    /// What the value of a key is read as, if it is there and good.
+    /// Parses the value of a key; `None` if it is absent or wrong.
     fn of<T>(
         &mut self,
         table: &Table<'_>,
@@ -203,7 +202,7 @@ impl Reader<'_> {
         self.document.table(table.get(name)?)
     }
 
-    /// Reports names that two tables of a list have in common.
+    /// Reports names that two tables of a list share.
     fn once(&mut self, table: &Table<'_>, key: &str, plural: &str) {
         let tables = table.get(key).and_then(|value| value.get_ref().as_array());
         let mut seen: Vec<String> = Vec::new();
@@ -341,18 +340,18 @@ impl Reader<'_> {
         })
     }
 
-    /// Takes note of what is secret in a URL.
+    /// Notes the secrets in a URL.
     fn hide_secrets(&mut self, url: &Value<'_>) {
         let Some(text) = url.get_ref().as_str() else { return self.secrets.push(url.span()) };
         let span = self.document.span(url.span());
         self.secrets.extend(secrets_in_url(text).map(|secret| {
-            // All of it, where escapes hide the place.
+            // Escapes hide the place, so all of it is secret.
             let place = self.document.within(span, text, secret);
             place.start as usize..place.end as usize
         }));
     }
 
-    /// Reports keys that a sink of a kind has no use for.
+    /// Reports keys that a kind of sink does not use.
     fn foreign(&mut self, table: &Table<'_>, keys: &[&str], kind: &str) {
         for (key, _) in table.iter().filter(|(key, _)| keys.contains(&&**key.get_ref())) {
             let span = self.document.span(key.span());
@@ -385,7 +384,7 @@ impl Reader<'_> {
             && url.as_ref().is_ok_and(|url| !url.is_encrypted)
         {
             let span = self.document.span(authorities.span());
-            let message = "this sink has no TLS, so that `authorities` mean nothing";
+            let message = "this sink has no TLS, so `authorities` has no effect";
             self.document.error_with_help(span, message, "begin `url` with `https://`");
         }
         Some(RemoteWrite {
@@ -406,7 +405,7 @@ impl Reader<'_> {
         self.document.time(value, &TIMES)
     }
 
-    /// Two keys of which neither makes sense without the other.
+    /// Two keys that only make sense together.
     fn pair<'v, 't>(
         &mut self,
         table: &'v Table<'t>,
@@ -438,7 +437,7 @@ impl Reader<'_> {
         value
     }
 
-    /// Interval and deadline of a table, where others hold unless it says so.
+    /// Interval and deadline of a table, with defaults.
     fn times(
         &mut self,
         table: &Table<'_>,
@@ -449,7 +448,7 @@ impl Reader<'_> {
         let interval = own.unwrap_or(interval);
         let given = table.get("deadline");
         let Some((value, own)) = given.and_then(|value| Some((value, self.time(value)?))) else {
-            // Of another interval that deadline may be too long.
+            // For another interval the default deadline may be too long.
             return (interval, deadline.filter(|_| own.is_none()));
         };
         if own >= interval {
@@ -478,12 +477,12 @@ impl Reader<'_> {
         }
     }
 
-    /// A number of threads; of more than there can be work for, as many as there are.
+    /// A number of threads, limited to the number that can have work.
     fn threads(&mut self, value: &Value<'_>) -> Option<usize> {
         let threads = self.document.count(value, 1)?;
         if threads > SHARDS {
             let span = self.document.span(value.span());
-            let message = format!("`threads` is {SHARDS} at most, so that many are started");
+            let message = format!("`threads` is {SHARDS} at most; {SHARDS} are started");
             let help = "without it there are as many as processors; more are of no use";
             self.document.warning_with_help(span, message, help);
         }

@@ -1,4 +1,4 @@
-//! Copies what sinks want out of an evaluation.
+//! Copies the values that sinks want out of an evaluation.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,47 +18,47 @@ static NONE: LazyLock<Arc<Instances>> = LazyLock::new(Arc::default);
 static SINGLE: LazyLock<Arc<Instances>> =
     LazyLock::new(|| Arc::new(Instances { ids: [-1].into(), ..Instances::default() }));
 
-/// What was found in an evaluation.
-pub struct Found {
+/// Columns of an evaluation, before instances have names.
+pub struct FoundColumns {
     /// The values, parallel to the schema's metrics.
     pub lanes: Lanes,
     /// Statuses and instances.
     pub heads: FoundHeads,
-    /// Metrics with too many instances, of which none is there.
+    /// Number of metrics with too many instances, which have no values here.
     pub too_many: u64,
 }
 
-/// Statuses and instances that were found in an evaluation.
+/// Statuses and instances of an evaluation.
 pub enum FoundHeads {
-    /// Those of the frame before.
+    /// The heads of the frame before.
     Same(Arc<Heads>),
-    /// Others, parallel to the schema's metrics.
+    /// Other heads, parallel to the schema's metrics.
     Other {
-        /// Those in `unnamed` have no instances yet.
+        /// Heads; the metrics of `unnamed` have no instances yet.
         heads: Per<ExportedId, (Status, Arc<Instances>)>,
-        /// Metrics whose instances are not those of the frame before.
-        unnamed: Vec<Unnamed>,
+        /// Metrics whose instances differ from those of the frame before.
+        unnamed: Vec<UnnamedMetric>,
     },
 }
 
 /// A metric whose instances have no names yet.
-pub struct Unnamed {
+pub struct UnnamedMetric {
     /// The metric.
     pub metric: ExportedId,
-    /// The domain, as the host calls it.
+    /// Identifier of the domain on the host.
     pub indom: InDom,
     /// The instances.
     pub ids: Box<[InstId]>,
 }
 
-/// The columns of a view. `before` is what the frame before had of the same schema;
-/// instances that are in it have their names from there.
+/// The columns of a view. `before` are the heads of the frame before with the same schema;
+/// known instances take their names from there.
 pub fn find(
     evaluation: &Evaluation<'_>,
     view: &View,
     before: Option<&Arc<Heads>>,
     limit: usize,
-) -> Found {
+) -> FoundColumns {
     let count = view.outputs.len();
     let mut lanes = Lanes::with_room(count, before.map_or(0, |before| before.series_count()));
     let (mut is_same, mut too_many) = (before.is_some(), 0);
@@ -72,21 +72,21 @@ pub fn find(
             lanes.push(std::iter::empty());
             continue;
         }
-        // A single value may come with another identifier, and is one all the same.
+        // A single value may come with another identifier, and is still the same instance.
         lanes.push_values(&values, if exported.has_instances { usize::MAX } else { 1 });
     }
     let heads = match before.filter(|_| is_same) {
         Some(before) => FoundHeads::Same(Arc::clone(before)),
         None => other_heads(evaluation, view, before, limit),
     };
-    Found { lanes, heads, too_many }
+    FoundColumns { lanes, heads, too_many }
 }
 
 fn status(values: &Values<'_>, limit: usize) -> Status {
     if values.len() > limit { Status::Failed(PmStatus::TOOBIG) } else { values.status }
 }
 
-/// True if a metric has the status and the instances that are known.
+/// True if a metric has the known status and instances.
 fn is_known(
     (known, instances): (Status, &Arc<Instances>),
     status: Status,
@@ -113,7 +113,7 @@ fn other_heads(
             (None, _) => &SINGLE,
             (Some(_), Some(known)) if is_known(known, status, *output, &values) => known.1,
             (Some(indom), _) => {
-                unnamed.push(Unnamed { metric, indom, ids: values.instances.into() });
+                unnamed.push(UnnamedMetric { metric, indom, ids: values.instances.into() });
                 &NONE
             }
         };

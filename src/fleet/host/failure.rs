@@ -1,4 +1,4 @@
-//! Why a slot failed.
+//! The failure of a slot, for counters and for people.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use pmderive_runtime::source::SourceError;
 use crate::fleet::numbers::Reason;
 use crate::syntax::counted;
 
-/// Why a slot failed.
+/// The failure of a slot.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Why, for counting.
+    /// The reason, for counters.
     pub reason: Reason,
-    /// Why, in words.
+    /// The reason, in words.
     pub words: Arc<str>,
 }
 
 impl Failure {
-    /// The deadline has passed.
+    /// The failure of a host whose deadline has passed.
     pub fn late(host: &str, deadline: Duration) -> Failure {
         let seconds = counted(deadline.as_secs_f64(), "second");
         let words = format!("{host}: no answer within {seconds}");
         Failure { reason: Reason::Timeout, words: words.into() }
     }
 
-    /// The deadline has passed while the name of the host was looked up.
+    /// The failure of a host whose deadline passed during the lookup of its name.
     pub fn nameless(host: &str, deadline: Duration) -> Failure {
         let seconds = counted(deadline.as_secs_f64(), "second");
         let words = format!(
@@ -36,8 +36,8 @@ impl Failure {
         Failure { reason: Reason::Connect, words: words.into() }
     }
 
-    /// With advice that holds for hosts of a group: their targets take no user, and what the
-    /// group encrypts no target leaves open.
+    /// Replaces the advice by that for hosts of a group. Their targets have no user, and a
+    /// target cannot leave open what its group encrypts.
     pub fn of_group(self) -> Failure {
         let mut words = self.words.to_string();
         for (of_target, of_group) in ADVICE {
@@ -94,11 +94,11 @@ mod tests {
         for (of_target, of_group) in ADVICE {
             let expected = format!("web1:44321: it does not let us in; wait, or {of_group}");
             let plain = failure(format!("wait, or {of_target}"));
-            // Whoever has no groups is told of the host specification.
+            // A user without groups is told of the host specification.
             assert!(plain.words.ends_with(of_target), "{plain:?}");
             assert_eq!(*plain.of_group().words, *expected);
         }
-        // Whether user and password are right does not depend on where they are given.
+        // User and password are wrong wherever they are given.
         let others = "are user and password right?";
         let expected = format!("web1:44321: it does not let us in; {others}");
         assert_eq!(*failure(others.to_owned()).of_group().words, *expected);

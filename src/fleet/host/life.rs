@@ -1,35 +1,35 @@
-//! The life of a host, slot after slot: it waits for its moment, does the slot, and
-//! writes down what became of it. [`super`] does what a slot is for.
+//! The life of a host, slot after slot: it waits for its moment, does the slot, and writes down
+//! the result. [`super`] does the work of a slot.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::{Answered, Desk, Host, Orders, Shared};
+use super::{Desk, Host, HostAnswer, Orders, Shared};
 use crate::fleet::condition::{HostError, Latest, State};
 use crate::fleet::frame::StaleReason;
 use crate::fleet::numbers::Reason;
 use crate::fleet::slot::{Due, Slot};
 use crate::fleet::world::World;
 
-/// Why a host wakes.
+/// Reason for which a host wakes.
 enum Woken {
-    /// It is time for a slot. Its moment was so long ago.
+    /// A slot is due, since so long.
     Due(Slot, Duration),
-    /// Nobody begins the slots from the first up to the second: it is too late for them.
+    /// The slots from the first up to the second are over before they began.
     Over(Slot, Slot),
-    /// There are other orders.
+    /// There are new orders.
     Orders,
 }
 
-/// Lives as long as there are orders.
+/// Runs a host for as long as it has orders.
 pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
     let Some(mut orders) = desk.orders.borrow().clone() else { return };
     let mut host = Host::<W>::new(&orders);
     let mut latest: Option<Slot> = None;
-    // The host waits for this slot. Its moment may pass while thousands of hosts take
-    // new orders.
+    // The host waits for this slot. Its moment may pass while thousands of hosts get new
+    // orders.
     let mut awaited: Option<Slot> = None;
     loop {
         let due = Due::new(orders.group.interval, orders.target.hash);
@@ -63,7 +63,7 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
     }
 }
 
-/// Waits for the next slot, or for other orders.
+/// Waits for the next slot, or for new orders.
 async fn wake<W: World>(
     due: Due,
     latest: Option<Slot>,
@@ -79,7 +79,7 @@ async fn wake<W: World>(
         let slot = awaited.take().map_or(slot, |awaited| awaited.min(slot));
         *awaited = Some(slot);
         tokio::select! {
-            // In this order, so that a simulation runs the same again.
+            // The order is fixed, so that a simulation repeats exactly.
             biased;
             () = desk.changed.notified() => return Woken::Orders,
             () = tokio::time::sleep(due.at(slot).since(now)) => {}
@@ -88,19 +88,19 @@ async fn wake<W: World>(
         let lateness = now.since(due.at(slot));
         if now >= due.at(slot) {
             *awaited = None;
-            // What begins after its deadline cannot be answered before it.
+            // A slot that begins after its deadline cannot be answered before it.
             return match lateness >= orders.group.deadline {
                 true => Woken::Over(slot, due.next(now)),
                 false => Woken::Due(slot, lateness),
             };
         }
-        // The clock goes slowly, for the machine's clock was set back.
+        // The engine's clock goes slowly, as the machine's clock was set back.
     }
 }
 
 impl<W: World> Host<W> {
-    /// Counts the slots from the first up to the next, which were never begun, and writes
-    /// that down. The series of the host end, for there are no values.
+    /// Counts the slots from `first` up to `next` as missed. The series of the host end, as
+    /// they have no values.
     fn miss(&mut self, first: Slot, next: Slot, orders: &Orders, shared: &Shared) {
         let missed = next.0.saturating_sub(first.0);
         if missed == 0 {
@@ -115,13 +115,13 @@ impl<W: World> Host<W> {
             }
         });
         self.missed(first, now, orders, shared);
-        // What computes across hosts has forgotten slots that are long over.
+        // Stage two has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
             shared.outlets.borrow().missed(&orders.target, Slot(slot));
         }
     }
 
-    /// Does a slot before its deadline, and writes down what became of it.
+    /// Does a slot before its deadline, and writes down the result.
     async fn take(&mut self, slot: Slot, lateness: Duration, orders: &Orders, shared: &Shared) {
         shared.numbers.started.add(1);
         shared.numbers.lateness.observe(lateness);
@@ -130,7 +130,7 @@ impl<W: World> Host<W> {
         let outcome = self.slot_within(left, slot, orders, shared).await;
         let outcome = outcome.map_err(Failure::of_group);
         let now = W::now();
-        // Whoever sees no series any more is to see why.
+        // Users who see no series any more should see the reason.
         orders.condition.update(|latest| {
             tell(latest.state, &outcome, orders, shared);
             (latest.slot, latest.at) = (Some(slot), now);
@@ -149,7 +149,7 @@ impl<W: World> Host<W> {
 }
 
 /// Logs that a host fails, or answers again.
-fn tell(before: State, outcome: &Result<Answered, Failure>, orders: &Orders, shared: &Shared) {
+fn tell(before: State, outcome: &Result<HostAnswer, Failure>, orders: &Orders, shared: &Shared) {
     let host = &*orders.target.name;
     match (before, outcome) {
         (State::Failing(_), Ok(_)) => shared.tell(|| tracing::info!(host, "answers again")),
@@ -160,7 +160,7 @@ fn tell(before: State, outcome: &Result<Answered, Failure>, orders: &Orders, sha
     }
 }
 
-fn note(latest: &mut Latest, outcome: &Result<Answered, Failure>) {
+fn note(latest: &mut Latest, outcome: &Result<HostAnswer, Failure>) {
     match outcome {
         Ok(answer) => {
             latest.state = State::Up;
@@ -171,7 +171,7 @@ fn note(latest: &mut Latest, outcome: &Result<Answered, Failure>) {
         }
         Err(Failure { reason, words }) => {
             latest.series = 0;
-            // Nothing was tried: the host is as the latest attempt found it.
+            // There was no attempt: the host stays as the latest attempt found it.
             if *reason != Reason::BackOff || !matches!(latest.state, State::Failing(_)) {
                 latest.state = State::Failing(*reason);
                 latest.error = Some(HostError { words: Arc::clone(words), at: latest.at });
@@ -191,7 +191,7 @@ mod tests {
     use crate::fleet::plan::PlannedGroup;
     use crate::fleet::sinks::samples;
     use crate::fleet::slot::Nanos;
-    use crate::fleet::world::{Flawed, Machine};
+    use crate::fleet::world::{FlawedMachine, Machine};
 
     #[test]
     fn slots_without_an_attempt_keep_the_reason_of_the_latest_one() {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(fail(3, Reason::Lost, "gone"), lost);
     }
 
-    /// A host of a group, and what it shares with others.
+    /// A host of a group, with the state that it shares with others.
     fn host_called(name: &str) -> (Orders, Shared) {
         let nothing = Selection::new(&Registry::new(USUAL), &[]);
         let group = Arc::new(PlannedGroup {
@@ -236,7 +236,7 @@ mod tests {
         let (mut orders, shared) = host_called("nowhere:44321");
         let target = Arc::make_mut(&mut orders.target);
         target.spec = "nowhere".parse().expect("a specification");
-        let mut host = Host::<Flawed>::new(&orders);
+        let mut host = Host::<FlawedMachine>::new(&orders);
         for slot in 1..=2 {
             host.take(Slot(slot), Duration::ZERO, &orders, &shared).await;
             let latest = orders.condition.latest();

@@ -1,5 +1,5 @@
-//! The life of a host: a task that waits for its moment in each slot, connects,
-//! binds, fetches, evaluates, and offers what came of it to sinks.
+//! The life of a host. Its task waits for its moment in each slot, connects, binds, fetches,
+//! evaluates, and offers the result to sinks.
 //!
 //! ```text
 //!             ┌───────────────────── orders: group, target, leave
@@ -9,14 +9,14 @@
 //!   └──────────────────  definitions changed) └────────────┴─► failed: all its series are stale
 //! ```
 //!
-//! All hosts of a thread share what is in [`Shared`]. Nothing here takes longer than
-//! some microseconds but by waiting for the host.
+//! All hosts of a thread share the state in [`Shared`]. No step needs more than some
+//! microseconds, except waits for the host.
 
 mod columns;
 mod failure;
 mod life;
 mod names;
-mod polled;
+mod polled_host;
 mod turns;
 mod view;
 
@@ -48,36 +48,36 @@ use super::slot::{Nanos, Slot};
 use super::target::Target;
 use super::world::World;
 use crate::engine::{Compiled, Engine};
-use columns::{Found, FoundHeads};
+use columns::{FoundColumns, FoundHeads};
 use failure::Failure;
 pub use life::live;
-pub use polled::Polled;
+pub use polled_host::PolledHost;
 use turns::Turns;
 use view::{View, Views};
 
-/// How long lines about hosts are left out before their number is told.
+/// Time for which lines about hosts are left out before a line tells their number.
 const SUMMARY: Duration = Duration::from_secs(10);
 
-/// What the hosts of a thread share.
+/// State that the hosts of a thread share.
 pub struct Shared {
-    /// What compiles definitions.
+    /// The engine that compiles definitions.
     pub engine: Arc<Engine>,
-    /// What is counted.
+    /// The counts of all hosts.
     pub numbers: Arc<HostNumbers>,
-    /// What is refused.
+    /// Limits of hosts.
     pub limits: Cell<Limits>,
-    /// Where frames go.
+    /// The sinks.
     pub outlets: RefCell<Outlets>,
     turns: Turns,
     views: RefCell<Views>,
-    /// For lines about single hosts.
+    /// Limiter for lines about single hosts.
     log: Rc<Limiter>,
     batches: RefCell<Vec<ResultBatch>>,
     buffers: RefCell<Vec<Buffers>>,
 }
 
 impl Shared {
-    /// For the hosts of a thread.
+    /// State for the hosts of a thread.
     pub fn new(
         engine: Arc<Engine>,
         numbers: Arc<HostNumbers>,
@@ -97,8 +97,8 @@ impl Shared {
         }
     }
 
-    /// Writes a line about a host into the log, unless there are too many. How many were left
-    /// out follows soon.
+    /// Logs a line about a host, unless there are too many. A later line tells how many were
+    /// left out.
     fn tell(&self, line: impl FnOnce()) {
         match self.log.pass() {
             Ok(()) => line(),
@@ -117,37 +117,37 @@ impl Shared {
     }
 }
 
-/// What a host is to do, and who tells it.
+/// The orders of a host, and a way to change them.
 #[derive(Debug)]
 pub struct Desk {
     orders: RefCell<Option<Orders>>,
     changed: Notify,
 }
 
-/// What a host is to do.
+/// The orders of a host.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// The host, with its labels of now.
+    /// The host, with its present labels.
     pub target: Arc<Target>,
     /// Its group.
     pub group: Arc<PlannedGroup>,
-    /// Where it writes how it is.
+    /// The condition that it writes.
     pub condition: Arc<Condition>,
 }
 
 impl Desk {
-    /// With the first orders.
+    /// A desk with the first orders.
     pub fn new(orders: Orders) -> Desk {
         Desk { orders: RefCell::new(Some(orders)), changed: Notify::new() }
     }
 
-    /// Gives other orders; without any the host leaves.
+    /// Replaces the orders; without any the host leaves.
     pub fn change(&self, orders: Option<Orders>) {
         *self.orders.borrow_mut() = orders;
         self.changed.notify_one();
     }
 
-    /// The host's target of now.
+    /// The host's present target.
     pub fn target(&self) -> Option<Arc<Target>> {
         Some(Arc::clone(&self.orders.borrow().as_ref()?.target))
     }
@@ -157,13 +157,13 @@ impl Desk {
 struct Host<W: World> {
     context: AsyncHostContext<W::Transport>,
     bound: Option<Bound>,
-    /// The series that sinks know of it.
+    /// The series that sinks know of the host.
     series: Series,
-    /// The latest slot failed, or was missed: what comes next is behind a gap.
+    /// True if the latest slot failed or was missed: the next values come after a gap.
     is_behind_gap: bool,
-    /// The latest slot failed.
+    /// True if the latest slot failed.
     has_failed: bool,
-    /// The slot waits for the address of the host.
+    /// True while the slot waits for the address of the host.
     is_resolving: bool,
 }
 
@@ -171,24 +171,24 @@ struct Host<W: World> {
 struct Bound {
     evaluator: Evaluator,
     compiled: Arc<Compiled>,
-    /// The metadata that they were bound to.
+    /// Epoch of the metadata that they were bound to.
     epoch: u64,
-    /// The instances of the latest frame have the names of that metadata.
+    /// True if the instances of the latest frame have the names of that metadata.
     has_names: bool,
-    /// Which of them sinks want.
+    /// The outputs that sinks want.
     view: Arc<View>,
     host_labels: Labels,
 }
 
-/// What a slot came to.
-struct Answered {
+/// Result of an answered slot.
+struct HostAnswer {
     skew: f64,
     kind: u64,
     series: usize,
     bytes: usize,
 }
 
-/// A context for the host of these orders, without a connection.
+/// A context for the host, without a connection.
 fn unconnected<W: World>(orders: &Orders) -> AsyncHostContext<W::Transport> {
     let (spec, options) = (orders.target.spec.clone(), Arc::clone(&orders.group.options));
     AsyncHostContext::unconnected_over(spec, options).with_chance(orders.target.hash)
@@ -206,21 +206,21 @@ impl<W: World> Host<W> {
         }
     }
 
-    /// Goes over to other orders. What did not change goes on.
+    /// Changes to other orders. Unchanged state goes on.
     fn follow(&mut self, old: &Orders, new: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
         if new.target.spec != old.target.spec || !new.group.connects_as(&old.group) {
             self.context = unconnected::<W>(new);
             self.has_failed = false;
-            // Whoever answers there has other metadata, and other previous samples.
+            // A host at another address has other metadata, and other previous samples.
             self.bound = None;
         }
         if new.target.labels != old.target.labels {
-            // Series with the old labels do not go on.
+            // Series with the old labels end.
             self.end(StaleReason::TargetRemoved, slot, at, old, shared);
         }
     }
 
-    /// All series end.
+    /// Ends all series.
     fn end(&mut self, why: StaleReason, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
         if let Some((event, sinks)) = self.series.end(&orders.target, slot, at, why) {
             shared.outlets.borrow().offer(event, sinks);
@@ -245,14 +245,14 @@ impl<W: World> Host<W> {
         self.end(StaleReason::Missed, slot, at, orders, shared);
     }
 
-    /// Does all that a slot is for, in the time that is left until the deadline.
+    /// Does all the work of a slot, in the time until the deadline.
     async fn slot_within(
         &mut self,
         left: Duration,
         slot: Slot,
         orders: &Orders,
         shared: &Shared,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<HostAnswer, Failure> {
         // The future is large, and most hosts are idle most of the time.
         let work = Box::pin(self.slot(slot, orders, shared));
         let (host, deadline) = (&*orders.target.name, orders.group.deadline);
@@ -262,13 +262,13 @@ impl<W: World> Host<W> {
         })
     }
 
-    /// Does all that a slot is for.
+    /// Does all the work of a slot.
     async fn slot(
         &mut self,
         slot: Slot,
         orders: &Orders,
         shared: &Shared,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<HostAnswer, Failure> {
         let was_connected = self.context.is_connected();
         let mut batch = shared.batches.borrow_mut().pop().unwrap_or_default();
         let mut fetched = self.fetch(orders, shared, &mut batch).await;
@@ -276,7 +276,7 @@ impl<W: World> Host<W> {
             && !self.context.is_connected()
             && matches!(fetched, Err(SourceError::Io { .. }))
         {
-            // It broke while nobody looked; whether the host is there is still open.
+            // The connection broke unnoticed. A new one shows whether the host is there.
             fetched = self.fetch(orders, shared, &mut batch).await;
         }
         let events = fetched?;
@@ -287,8 +287,8 @@ impl<W: World> Host<W> {
         answer
     }
 
-    /// Fetches what the definitions need, on a new connection if there is none,
-    /// and binds them before if metadata or definitions have changed.
+    /// Fetches the operands of the definitions, on a new connection if there is none. It binds
+    /// the definitions first if they or the metadata have changed.
     async fn fetch(
         &mut self,
         orders: &Orders,
@@ -299,7 +299,7 @@ impl<W: World> Host<W> {
             if self.context.may_connect()
                 && let Some(name) = self.context.spec().name_on_network()
             {
-                // Whoever waits for a name keeps no other host from connecting.
+                // A host that waits for its name does not keep others from connecting.
                 self.is_resolving = true;
                 W::resolve(name).await;
                 self.is_resolving = false;
@@ -309,7 +309,7 @@ impl<W: World> Host<W> {
             shared.numbers.connects.add(1);
             shared.numbers.reconnects.add(u64::from(self.bound.is_some()));
         }
-        // Who gives notice of changes with every reply is not waited for.
+        // A host that announces changes with every reply is asked three times at most.
         for _ in 0..3 {
             if !self.is_bound(&orders.group) {
                 Box::pin(self.bind(orders, shared)).await?;
@@ -322,7 +322,7 @@ impl<W: World> Host<W> {
             shared.numbers.fetch.observe(before.elapsed());
             self.is_behind_gap |= events.gap;
             if !self.is_bound(&orders.group) {
-                // What came with a notice of changes may be of other metrics by now.
+                // A reply with an announcement of changes may belong to other metrics.
                 Box::pin(self.bind(orders, shared)).await?;
                 let is_same = |bound: &Bound| Arc::ptr_eq(&bound.compiled, &compiled);
                 if !self.bound.as_ref().is_some_and(is_same) {
@@ -336,7 +336,7 @@ impl<W: World> Host<W> {
         Err(SourceError::Status { target, status: PmStatus::AGAIN })
     }
 
-    /// True if what is bound is what a group wants, and of the metadata of now.
+    /// True if the bound definitions are those of a group, with the present metadata.
     fn is_bound(&self, group: &PlannedGroup) -> bool {
         self.bound.as_ref().is_some_and(|bound| {
             bound.epoch == self.context.metadata_epoch()
@@ -362,7 +362,7 @@ impl<W: World> Host<W> {
         let evaluator = match self.bound.take() {
             Some(mut bound) => {
                 compiled.put_into(&mut bound.evaluator);
-                // No rate spans the time in which its definition was away.
+                // No rate spans the time in which its definition was absent.
                 bound.evaluator.forget_absent();
                 bound.evaluator
             }
@@ -373,7 +373,7 @@ impl<W: World> Host<W> {
         Ok(())
     }
 
-    /// Evaluates what was fetched, and offers it to sinks.
+    /// Evaluates the reply, and offers the frame to sinks.
     async fn evaluate(
         &mut self,
         slot: Slot,
@@ -382,7 +382,7 @@ impl<W: World> Host<W> {
         batch: &ResultBatch,
         orders: &Orders,
         shared: &Shared,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<HostAnswer, Failure> {
         let Host { context, bound, series, .. } = self;
         let Some(bound) = bound else {
             return Err(Failure::late(&orders.target.name, Duration::ZERO));
@@ -403,7 +403,7 @@ impl<W: World> Host<W> {
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
         let known = series.heads(&bound.view.schema).filter(|_| bound.has_names);
-        let Found { lanes, heads, too_many } =
+        let FoundColumns { lanes, heads, too_many } =
             columns::find(&evaluation, &bound.view, known, limit);
         shared.numbers.evaluate.observe(before.elapsed());
         shared.numbers.too_many_instances.add(too_many);
@@ -421,7 +421,7 @@ impl<W: World> Host<W> {
         bound.has_names = true;
         let ours = at.0 as f64 / 1e9;
         let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
-        // What no duration is, is beyond all bounds.
+        // A value that is no duration counts in the bucket without bound.
         let apart = Duration::try_from_secs_f64(skew.abs()).unwrap_or(Duration::MAX);
         shared.numbers.skew.observe(apart);
         let frame = Frame {
@@ -445,11 +445,11 @@ impl<W: World> Host<W> {
             outlets.offer(Event::Frame(frame), sinks);
         }
         let bytes = size_of::<Host<W>>() + bound.evaluator.bytes();
-        Ok(Answered { skew, kind: bound.view.kind, series: count, bytes })
+        Ok(HostAnswer { skew, kind: bound.view.kind, series: count, bytes })
     }
 }
 
-/// Says once for the hosts of a group which metrics have too many instances.
+/// Reports metrics with too many instances, once for the hosts of a group.
 fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
     let statuses = frame.columns.heads().iter().map(|(status, _)| status);
     for (metric, status) in frame.schema.metrics.iter().zip(statuses) {
@@ -459,7 +459,7 @@ fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
                 group,
                 host,
                 metric,
-                "more than {limit} instances, so that none is exported; `instances` of `[limits]` \
+                "more than {limit} instances, so none is exported; `instances` of `[limits]` \
                  allows more"
             );
         }

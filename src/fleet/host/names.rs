@@ -1,5 +1,4 @@
-//! Asks a host for the names and labels of instances that were not in the frame
-//! before.
+//! Asks a host for the names and labels of instances that the frame before lacks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,32 +11,32 @@ use pmderive_runtime::source::{Freshness, Question, SourceError};
 use pmderive_runtime::transport::Transport;
 use pmderive_runtime::weak_table::Interner;
 
-use super::columns::Unnamed;
+use super::columns::UnnamedMetric;
 use crate::fleet::frame::{ExportedId, Instances};
 use crate::fleet::labels::Labels;
 
-/// Instances in use: hosts that are alike have instances that are called alike.
+/// Instances in use, for sharing: similar hosts have instances with the same names.
 static IN_USE: LazyLock<Interner<Instances>> = LazyLock::new(Interner::default);
 
-/// What a host says of a domain.
+/// Names and labels of a domain on a host.
 struct Known {
     domain: Arc<InstanceDomain>,
     labels: Labels,
     of_instances: HashMap<InstId, Labels>,
 }
 
-/// Gives metrics their instances. An instance that the host has no name for is
-/// called by its number.
+/// Sets the instances of metrics. An instance without a name on the host is named by its
+/// number.
 pub async fn name<T: Transport>(
     heads: &mut Per<ExportedId, (Status, Arc<Instances>)>,
-    unnamed: Vec<Unnamed>,
+    unnamed: Vec<UnnamedMetric>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {
     let mut indoms: Vec<InDom> = unnamed.iter().map(|one| one.indom).collect();
     indoms.sort_unstable();
     indoms.dedup();
     let mut known = ask(&indoms, Freshness::Cached, host).await?;
-    let lacks = |one: &Unnamed, known: &HashMap<InDom, Known>| {
+    let lacks = |one: &UnnamedMetric, known: &HashMap<InDom, Known>| {
         let known = known.get(&one.indom);
         known.is_none_or(|known| one.ids.iter().any(|id| known.domain.name(*id).is_none()))
     };
@@ -108,7 +107,7 @@ fn instances(ids: Box<[InstId]>, known: Option<&Known>) -> Instances {
     Instances { ids, names, domain_labels, labels }
 }
 
-/// The labels of a set: texts without their quotes, other values as JSON has them.
+/// The labels of a set: texts without their quotes, other values as in JSON.
 pub fn labels_of(set: Option<&LabelSet>) -> Labels {
     let labels = set.into_iter().flat_map(LabelSet::labels);
     let label = |label: pmderive_runtime::model::Label<'_>| {

@@ -1,4 +1,4 @@
-//! Limits how many connection attempts run at a time. Hosts that do not answer do not delay
+//! Limits the number of connection attempts at a time. Hosts that do not answer do not delay
 //! the others.
 //!
 //! An attempt that hangs gives its turn back and goes on without it: it waits for the
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How long an attempt keeps its turn.
+/// Time for which an attempt keeps its turn.
 const HOLD: Duration = Duration::from_millis(250);
 
 /// Turns to connect.
@@ -21,7 +21,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// So many at once, and as many of hosts that failed.
+    /// Turns for this many attempts at once, and as many for hosts that failed.
     pub fn new(at_once: usize) -> Turns {
         let turns = || Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS));
         Turns { usual: turns(), after_failures: turns() }
@@ -30,7 +30,7 @@ impl Turns {
     /// Makes an attempt in its turn.
     pub async fn take<A: Future>(&self, has_failed: bool, attempt: A) -> A::Output {
         let turns = if has_failed { &self.after_failures } else { &self.usual };
-        // A closed semaphore would be a mistake of ours, and harms nobody.
+        // The semaphore is never closed; if it were, attempts would go on without turns.
         let turn = turns.acquire().await;
         let mut attempt = pin!(attempt);
         if let Ok(outcome) = tokio::time::timeout(HOLD, &mut attempt).await {
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// How long one has to wait for its turn after so many that hang.
+    /// Time that an attempt waits for its turn behind `silent` attempts that hang.
     async fn wait(silent: u32, have_failed: bool, has_failed: bool) -> Duration {
         let turns = Rc::new(Turns::new(64));
         for _ in 0..silent {
@@ -73,7 +73,7 @@ mod tests {
                 assert!(wait(64, false, false).await <= milliseconds(250));
                 assert!(wait(300, false, false).await <= milliseconds(4 * 260));
                 assert!(wait(300, false, false).await >= milliseconds(4 * 249));
-                // Those that failed keep no other from its turn.
+                // Hosts that failed do not keep others from their turn.
                 assert_eq!(wait(300, true, false).await, Duration::ZERO);
                 assert_eq!(wait(300, false, true).await, Duration::ZERO);
             })

@@ -9,45 +9,45 @@ use pmderive_runtime::program::OutputId;
 use pmderive_runtime::weak_table::Interner;
 
 use crate::engine::Compiled;
-use crate::fleet::frame::{Exported, Schema};
+use crate::fleet::frame::{ExportedMetric, Schema};
 use crate::fleet::plan::{Export, PlannedGroup};
 use crate::fleet::sink_set::SinkSet;
 use crate::fleet::target::Target;
 
-/// What sinks want of hosts for which the same was compiled.
+/// The outputs that sinks want of hosts with the same program.
 #[derive(Debug)]
 pub struct View {
     /// The metrics of frames.
     pub schema: Arc<Schema>,
-    /// Where their values are, parallel to [`Schema::metrics`].
+    /// The outputs with their values, parallel to [`Schema::metrics`].
     pub outputs: Box<[Output]>,
-    /// Sinks that want any of them.
+    /// Sinks that want any of the metrics.
     pub sinks: SinkSet,
     /// A number of the kind of hosts.
     pub kind: u64,
     exports: Vec<Export>,
 }
 
-/// Where the values of an exported metric are.
+/// The output that an exported metric has its values from.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     /// The program's output.
     pub at: OutputId,
-    /// The instance domain, as the host calls it.
+    /// Identifier of its instance domain on the host.
     pub indom: Option<InDom>,
 }
 
 /// The views of a thread.
 #[derive(Debug, Default)]
 pub struct Views {
-    /// By the address of what was compiled, which the hosts of a view hold.
+    /// Views by the address of the compiled program, which the hosts of a view hold.
     known: HashMap<usize, (Weak<Compiled>, Vec<Arc<View>>)>,
-    /// Schemas in use: hosts whose metrics have other identifiers share them.
+    /// Schemas in use, for sharing between hosts whose metrics differ only in identifiers.
     schemas: Interner<Schema>,
 }
 
 impl Views {
-    /// The view of what was compiled for a host of a group, and whether it is new.
+    /// The view for a compiled program and a group, and whether it is new.
     pub fn of(
         &mut self,
         compiled: &Arc<Compiled>,
@@ -78,13 +78,13 @@ impl Views {
 
     fn make(&mut self, compiled: &Compiled, group: &PlannedGroup) -> View {
         let found = group.exports.iter().zip(&compiled.metrics).filter_map(|(export, metric)| {
-            let exported = Exported::of(metric, export.sinks, export.help.clone())?;
+            let exported = ExportedMetric::of(metric, export.sinks, export.help.clone())?;
             let (desc, at) = (metric.desc.ok()?, metric.output?);
             Some((exported, Output { at, indom: desc.indom }))
         });
-        let mut exported: Vec<(Exported, Output)> = found.collect();
+        let mut exported: Vec<(ExportedMetric, Output)> = found.collect();
         exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        let (metrics, outputs): (Vec<Exported>, Vec<Output>) = exported.into_iter().unzip();
+        let (metrics, outputs): (Vec<ExportedMetric>, Vec<Output>) = exported.into_iter().unzip();
         let schema = self.schemas.intern(Schema { metrics: metrics.into() });
         let sinks = schema.sinks();
         let kind = compiled.kind();
@@ -93,13 +93,13 @@ impl Views {
 }
 
 impl View {
-    /// True if it shows what a group exports.
+    /// True if the view has the exports of a group.
     pub fn is_of(&self, group: &PlannedGroup) -> bool {
         self.exports == group.exports
     }
 }
 
-/// Says once for all hosts of a group what is wrong with definitions there.
+/// Reports the mistakes of definitions, once for all hosts of a group.
 fn tell(compiled: &Compiled, group: &PlannedGroup, first: &Target) {
     let found: Vec<_> =
         compiled.diagnostics().iter().filter(|one| group.told.is_news(one)).collect();

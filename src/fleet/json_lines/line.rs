@@ -5,9 +5,8 @@
 //! stale = {"t", "target", "slot", "labels", "host", "reason", "stale": {name: true | [[instance, name], ...]}}
 //! ```
 //!
-//! `t` is the engine's clock, `stamp` that of the host. Metrics without values are
-//! left out. A stale line names series that have ended: it comes before the frame
-//! of its slot, if there is one.
+//! `t` is the engine's clock, `stamp` that of the host. Metrics without values are left out. A
+//! stale line names series that have ended. It precedes the frame of its slot, if there is one.
 
 use std::fmt::Write as _;
 
@@ -15,15 +14,15 @@ use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::program::Status;
 
 use crate::fleet::columns::Column;
-use crate::fleet::frame::{Event, Exported, Frame, Instances, Stale};
+use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::report::json::write_value;
 use crate::text::json::{Object, write_object, write_string};
 
-/// Writes an event as the sink at a place gets it, with its line end. Nothing if none of
-/// its metrics is for that sink. Gives the number of values, or of series that have ended.
+/// Writes an event for the sink at a place, with its line end; nothing if the sink gets none of
+/// its metrics. Returns the number of values, or of ended series.
 pub fn write_event(out: &mut String, event: &Event, sink: SinkPlace) -> usize {
     match event {
         Event::Frame(frame) => write_frame(out, frame, sink),
@@ -65,7 +64,7 @@ fn write_frame(out: &mut String, frame: &Frame, sink: SinkPlace) -> usize {
     columns().map(|(_, column)| column.instances.ids.len()).sum()
 }
 
-fn write_column(out: &mut String, metric: &Exported, column: &Column<'_>) {
+fn write_column(out: &mut String, metric: &ExportedMetric, column: &Column<'_>) {
     let value = |lane| column.value(metric.value_type, lane);
     if !metric.has_instances {
         return write_value(out, value(0));

@@ -20,37 +20,37 @@ use super::world::{Job, World};
 use crate::escape;
 use crate::syntax::counted;
 
-/// Bytes of lines that are written at once.
+/// Bytes of lines for one write.
 const BLOCK: usize = 1 << 20;
 
-/// How long lines wait for more to come.
+/// Time for which lines wait for more.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Between two attempts to write what could not be written.
+/// Time between two attempts to write.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What can be told to a sink that runs, and what it tells.
+/// A running sink.
 #[derive(Debug)]
 pub struct JsonLines(Arc<State>);
 
-/// What is told between the sink and who started it.
+/// State that the sink shares with its owner.
 #[derive(Debug, Default)]
 struct State {
     is_to_reopen: AtomicBool,
-    /// It is writing or opening a file. A slow reader of a pipe can block it for any time.
+    /// True while it writes or opens a file. A slow reader of a pipe can block it for any time.
     is_writing: AtomicBool,
-    /// Nobody reads the standard output any more.
+    /// True if the standard output has no reader any more.
     is_closed: AtomicBool,
 }
 
-/// What may fail.
+/// An action that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Attempt {
     Open,
     Write,
 }
 
-/// What runs.
+/// The task of the sink.
 struct Writer<W: World> {
     name: String,
     /// Place of the sink.
@@ -65,8 +65,8 @@ struct Writer<W: World> {
 }
 
 impl JsonLines {
-    /// Writes what comes into a ring to a file, at its end, or to standard output
-    /// without one. The job ends once the ring is closed and empty.
+    /// Writes the events of a ring to the end of a file, or to standard output without one. The
+    /// job ends once the ring is closed and empty.
     ///
     /// # Errors
     /// The file cannot be opened, or there is no thread.
@@ -94,17 +94,17 @@ impl JsonLines {
         Ok((JsonLines(state), job))
     }
 
-    /// Opens the file anew before the next line, after it was moved away.
+    /// Opens the file anew before the next line, as it may have been moved away.
     pub fn reopen(&self) {
         self.0.is_to_reopen.store(true, Ordering::Relaxed);
     }
 
-    /// True once whoever read the standard output is gone: nothing is written any more.
+    /// True once the reader of the standard output is gone. Nothing is written then.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed.load(Ordering::Relaxed)
     }
 
-    /// True while it writes, which takes as long as whoever reads lets it.
+    /// True while it writes, which lasts as long as the reader allows.
     pub fn is_writing(&self) -> bool {
         self.0.is_writing.load(Ordering::Relaxed)
     }
@@ -113,9 +113,9 @@ impl JsonLines {
 impl<W: World> Writer<W> {
     async fn run(mut self) {
         let mut lines = String::new();
-        // When the first of the lines came.
+        // Time of the first waiting line.
         let mut begun: Option<Instant> = None;
-        // Where the lines of each event end, and how many samples they have.
+        // The end of each event's lines, and the number of its samples.
         let mut ends: Vec<(usize, u64)> = Vec::new();
         let mut is_last = false;
         while !is_last {
@@ -151,13 +151,13 @@ impl<W: World> Writer<W> {
         }
         if self.state.is_closed.load(Ordering::Relaxed) {
             tracing::warn!(sink = self.name, "ends: the reader of the standard output has gone");
-            // Others may go on, and nothing more is kept for this one.
+            // Other sinks may go on; this one keeps no more events.
             self.ring.close(Instant::now());
         }
         self.ring.abandon();
     }
 
-    /// Opens the file; what was open before stays where that is not possible.
+    /// Opens the file again. If that fails, the old one stays open.
     fn open(&mut self) {
         match W::open(self.path.as_deref()) {
             Ok(out) => self.out = out,
@@ -165,9 +165,8 @@ impl<W: World> Writer<W> {
         }
     }
 
-    /// Writes whole lines, and tries again as long as it takes: meanwhile the ring
-    /// fills, and drops the oldest. Gives how many bytes were written, fewer than all if it
-    /// was given up.
+    /// Writes whole lines, with retries. Meanwhile the ring fills, and drops its oldest events.
+    /// Returns the number of bytes written, fewer than all if it gave up.
     async fn write(&mut self, lines: &str) -> usize {
         let lines = lines.as_bytes();
         let mut left = lines;
@@ -175,7 +174,7 @@ impl<W: World> Writer<W> {
         while !left.is_empty() {
             if self.state.is_to_reopen.swap(false, Ordering::Relaxed) {
                 self.open();
-                // A line is whole in one of the files.
+                // Each line is whole in one of the files.
                 let done = lines.len() - left.len();
                 let begun = lines[..done].iter().rposition(|byte| *byte == b'\n');
                 left = &lines[begun.map_or(0, |end| end + 1)..];
@@ -197,7 +196,7 @@ impl<W: World> Writer<W> {
                 return lines.len() - left.len();
             }
         }
-        // What is not flushed is written with what comes next.
+        // Bytes that were not flushed go out with the next write.
         let _ = self.out.flush();
         if !lines.is_empty() {
             self.tell_end();
@@ -214,12 +213,12 @@ impl<W: World> Writer<W> {
         self.numbers.retries.add(1);
         self.ring.sleep(PAUSE).await;
         if self.ring.deadline().is_some() {
-            // The ring does not let us sleep any more, and there is some time left.
+            // The ring is closing, so its sleep ends at once. There is some time left.
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Where lines go, for people to read.
+    /// The destination of lines, for messages.
     fn place(&self) -> String {
         self.path.as_ref().map_or("standard output".into(), escape::path).into_owned()
     }
@@ -233,9 +232,9 @@ impl<W: World> Writer<W> {
         }
     }
 
-    /// Tells, of a sink that writes, that it could not do so before.
+    /// Logs that a sink can write again.
     fn tell_end(&mut self) {
-        if let Some(failed) = self.trouble.is_over() {
+        if let Some(failed) = self.trouble.end() {
             let failed = counted(failed, "failed attempt");
             tracing::info!(sink = self.name, "writes {} again after {failed}", self.place());
         }

@@ -1,4 +1,4 @@
-//! Which definitions are exported, and to which sinks.
+//! Finds the exported definitions, and the sinks of each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,27 +19,27 @@ use crate::text::{SourceId, SourceMap, Span};
 /// An exported definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Which sinks want it.
+    /// Sinks that want it.
     pub sinks: SinkSet,
-    /// The group exports it. Others are only there for what computes across hosts.
+    /// True if the group exports it. Others are only operands of stage two.
     pub is_chosen: bool,
     /// One line about it, if its file has any.
     pub help: Option<Arc<str>>,
 }
 
 /// The definitions of a group.
-pub struct Defined<'d> {
+pub struct DefinitionFiles<'d> {
     pub registry: &'d Registry,
     pub sources: &'d SourceMap,
     /// The texts of each file of definitions, parallel to [`Group::definitions`].
     pub files: &'d [Vec<SourceId>],
 }
 
-/// The exported definitions of a group. What matches nothing is reported.
+/// The exported definitions of a group. Entries that match nothing are reported.
 pub fn exports<'d>(
     group: &Group,
     sinks: &[Sink],
-    defined: &Defined<'d>,
+    defined: &DefinitionFiles<'d>,
     of_fleet: &[&Operand],
     diagnostics: &mut Diagnostics,
 ) -> Vec<(&'d Registered, Export)> {
@@ -62,7 +62,7 @@ pub fn exports<'d>(
     let export = |(one, is_chosen): (&'d Registered, bool)| {
         let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
         let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
-        let of_sinks = if is_chosen { that_want(&one.name, sinks) } else { SinkSet::NONE };
+        let of_sinks = if is_chosen { sinks_wanting(&one.name, sinks) } else { SinkSet::NONE };
         let help = one.pmid.and_then(|pmid| defined.registry.line_about(pmid));
         let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));
         let export = Export { sinks, is_chosen, help };
@@ -71,24 +71,24 @@ pub fn exports<'d>(
     all.into_iter().zip(is_chosen).filter_map(export).collect()
 }
 
-/// The sinks of a configuration for which that is true, by their positions.
-fn sinks_that(sinks: &[Sink], is_it: impl Fn(&Sink) -> bool) -> SinkSet {
-    (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| is_it(sink)).map(|(at, _)| at).collect()
+/// The sinks of a configuration that satisfy a condition, by their positions.
+fn sinks_where(sinks: &[Sink], condition: impl Fn(&Sink) -> bool) -> SinkSet {
+    (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| condition(sink)).map(|(at, _)| at).collect()
 }
 
 /// The sinks of a configuration that want an exported metric.
-fn that_want(metric: &str, sinks: &[Sink]) -> SinkSet {
+fn sinks_wanting(metric: &str, sinks: &[Sink]) -> SinkSet {
     let is_meant =
         |list: &Vec<Spanned<Box<str>>>| list.iter().any(|one| matches(&one.value, metric));
-    sinks_that(sinks, |sink| sink.export.as_ref().is_none_or(is_meant))
+    sinks_where(sinks, |sink| sink.export.as_ref().is_none_or(is_meant))
 }
 
-/// The metrics of the fleet that sinks get, each with these: all without an `export`, numbers
-/// of hosts included. What matches nothing is reported.
-pub fn of_fleet(
+/// The metrics of the fleet for sinks, each with its sinks. Without an `export` these are all,
+/// numbers of hosts included. Entries that match nothing are reported.
+pub fn fleet_exports(
     fleet: &Fleet,
     sinks: &[Sink],
-    defined: &Defined<'_>,
+    defined: &DefinitionFiles<'_>,
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<Box<str>, SinkSet> {
     let own = defined.registry.all();
@@ -100,12 +100,12 @@ pub fn of_fleet(
         Some(entries) => chosen(entries, &fleet.definitions, defined.files, &all, diagnostics),
     };
     let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    chosen.map(|((name, _), _)| (name.into(), that_want(name, sinks))).collect()
+    chosen.map(|((name, _), _)| (name.into(), sinks_wanting(name, sinks))).collect()
 }
 
-/// Which metrics the entries of an `export` mean, parallel to `all`: names, with definitions
-/// unless they are numbers of hosts. An entry is a file of definitions, or a name or pattern.
-/// What matches nothing is reported.
+/// Whether the entries of an `export` choose a metric, parallel to `all`. These are names, with
+/// definitions unless they are numbers of hosts. An entry is a file of definitions, a name or a
+/// pattern. Entries that match nothing are reported.
 fn chosen(
     entries: &[Spanned<Box<str>>],
     definitions: &[Spanned<PathBuf>],
@@ -132,7 +132,7 @@ fn chosen(
     is_chosen
 }
 
-/// Reports what sinks want and no group exports.
+/// Reports exports of sinks that no group exports.
 pub fn check_sinks<'n>(
     sinks: &[Sink],
     exported: impl Iterator<Item = &'n str> + Clone,
@@ -145,12 +145,12 @@ pub fn check_sinks<'n>(
     }
 }
 
-/// The sinks that know metrics by the names of Prometheus.
+/// The sinks that name metrics as Prometheus does.
 pub fn with_series(sinks: &[Sink]) -> SinkSet {
-    sinks_that(sinks, |sink| !matches!(sink.kind, SinkKind::JsonLines(_)))
+    sinks_where(sinks, |sink| !matches!(sink.kind, SinkKind::JsonLines(_)))
 }
 
-/// Reports exported metrics that are one series to Prometheus, or one of the
+/// Reports exported metrics that share a series in Prometheus, with each other or with the
 /// engine's own.
 pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics) {
     for Collision { series, metrics } in collisions(exported.iter().map(|(name, _)| &**name)) {
@@ -170,7 +170,7 @@ pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics
     }
 }
 
-/// True for a name, or a pattern of it; a pattern that is none matches nothing.
+/// True for a name that equals or matches the pattern. A wrong pattern matches nothing.
 fn matches(pattern: &str, name: &str) -> bool {
     pattern == name || Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
@@ -185,10 +185,10 @@ fn unused<'n>(entry: &Spanned<Box<str>>, names: impl Iterator<Item = &'n str>) -
     }
 }
 
-/// The definitions that comments mark for export: where each begins, and its end. Comments
-/// that mark nothing are reported.
+/// The definitions that comments mark for export, each by the place of its start and its end.
+/// Comments that mark nothing are reported.
 fn marked(
-    defined: &Defined<'_>,
+    defined: &DefinitionFiles<'_>,
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<(SourceId, usize), usize> {
     let mut marked = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Reads the files that a configuration names, and makes a plan of them.
+//! Reads the files that a configuration names, and makes a plan.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -9,7 +9,9 @@ use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashSet;
 
-use super::exports::{Defined, Export, check_series, check_sinks, exports, of_fleet, with_series};
+use super::exports::{
+    DefinitionFiles, Export, check_series, check_sinks, exports, fleet_exports, with_series,
+};
 use super::{Plan, PlannedGroup, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection};
@@ -31,55 +33,55 @@ use crate::text::{SourceId, SourceMap};
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
-/// Where the configuration comes from.
+/// Origin of the configuration.
 #[derive(Clone, Debug)]
 pub enum Origin {
     /// A file.
     File(PathBuf),
     /// The command line.
     Arguments {
-        /// The command line as it is shown, with what is named in it at its places.
+        /// The command line as diagnostics show it. Places of values point into it.
         text: String,
-        /// What it asks for; paths are relative to the current folder.
+        /// The configuration that it stands for; paths are relative to the current folder.
         config: Box<Config>,
     },
 }
 
 impl Origin {
-    /// The text of a command line, which is the first text of all.
+    /// The text of a command line. It is always the first text.
     pub const ARGUMENTS: SourceId = SourceId(0);
 }
 
-/// What came of reading a configuration.
+/// Result of reading a configuration.
 #[derive(Debug)]
-pub struct Loaded {
-    /// The plan, if nothing is wrong.
+pub struct LoadedPlan {
+    /// The plan, if there is no mistake.
     pub plan: Option<Plan>,
     /// The texts that were read.
     pub sources: SourceMap,
-    /// What is wrong with them.
+    /// Mistakes in these texts.
     pub diagnostics: Diagnostics,
-    /// What is wrong with files that could not be read at all, in words.
+    /// Errors of files that could not be read, in words.
     pub problems: Vec<String>,
-    /// The files that the plan is made of, as they were before they were read; when one
-    /// changes, so may the plan.
+    /// The files behind the plan, with stamps from before they were read. A change of one may
+    /// change the plan.
     pub files: Stamps,
     /// The texts of each file of definitions. Groups may have files in common.
     texts: HashMap<PathBuf, Vec<SourceId>>,
 }
 
-/// Reads a configuration and all that it names.
-pub fn load(origin: &Origin) -> Loaded {
+/// Reads a configuration and all files that it names.
+pub fn load(origin: &Origin) -> LoadedPlan {
     let mut loaded = load_anyway(origin);
     let is_good = loaded.diagnostics.errors() == 0 && loaded.problems.is_empty();
     loaded.plan = loaded.plan.filter(|_| is_good);
     loaded
 }
 
-/// Reads a configuration and makes a plan of what could be understood. Carry it out only
-/// if nothing is wrong.
-pub fn load_anyway(origin: &Origin) -> Loaded {
-    let mut loaded = Loaded {
+/// Reads a configuration and makes a plan of the correct parts. Such a plan may be carried out
+/// only without mistakes.
+pub fn load_anyway(origin: &Origin) -> LoadedPlan {
+    let mut loaded = LoadedPlan {
         plan: None,
         sources: SourceMap::default(),
         diagnostics: Diagnostics::default(),
@@ -108,7 +110,7 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
         }
     };
     loaded.plan = config.map(|config| loaded.plan(config, origin));
-    // What is wrong with a file is so in each group.
+    // A mistake in a file counts for each group.
     let mut told = FxHashSet::default();
     loaded.diagnostics.retain(|one| told.insert(one.clone()));
     // No option allows extensions here.
@@ -116,10 +118,10 @@ pub fn load_anyway(origin: &Origin) -> Loaded {
     loaded
 }
 
-/// Definitions, and the texts of each of their files.
+/// Definitions, and the texts of each file.
 type ReadDefinitions = (Registry, Vec<Vec<SourceId>>);
 
-impl Loaded {
+impl LoadedPlan {
     fn plan(&mut self, mut config: Config, origin: &Origin) -> Plan {
         for sink in &mut config.sinks {
             if let config::SinkKind::RemoteWrite(remote) = &mut sink.kind {
@@ -129,7 +131,7 @@ impl Loaded {
         }
         let web = &config.web;
         let identity = web.identity.iter().flat_map(|one| [&one.certificate, &one.key]);
-        // The listener reads them, at the same time as the plan takes effect.
+        // The listener reads its files when the plan takes effect.
         identity.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
         let mut targets = Targets::default();
         let mut defined = Vec::new();
@@ -167,7 +169,7 @@ impl Loaded {
         }
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
         let all = targets.into_all();
-        // What is wrong may be why nothing is exported.
+        // The mistake may be the reason that nothing is exported.
         if self.diagnostics.errors() == 0 {
             idle(&config, origin, &groups, &all, fleet.as_ref(), &mut self.diagnostics);
         }
@@ -205,7 +207,7 @@ impl Loaded {
         (registry, files)
     }
 
-    /// What diagnostics that come later are about.
+    /// The texts for later diagnostics.
     fn texts_of_definitions(&self) -> Arc<SourceMap> {
         let mut texts = SourceMap::default();
         for text in self.texts.values().flatten() {
@@ -224,8 +226,8 @@ impl Loaded {
         config: &Config,
     ) -> StageTwo {
         let definitions = FleetDefinitions::read(registry, &[], hosts, &mut self.diagnostics);
-        let defined = Defined { registry, sources: &self.sources, files };
-        let exports = of_fleet(fleet, &config.sinks, &defined, &mut self.diagnostics);
+        let defined = DefinitionFiles { registry, sources: &self.sources, files };
+        let exports = fleet_exports(fleet, &config.sinks, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
         let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
@@ -246,11 +248,11 @@ impl Loaded {
         across: Option<&FleetDefinitions>,
         config: &Config,
     ) -> PlannedGroup {
-        let defined = Defined { registry, sources: &self.sources, files };
+        let defined = DefinitionFiles { registry, sources: &self.sources, files };
         let operands: Vec<&Operand> =
             across.iter().flat_map(|definitions| &definitions.operands).collect();
         let exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
-        // What nobody gets is not evaluated, unless what somebody gets reads it.
+        // A definition that no sink gets is evaluated only as an operand of another.
         let (mut chosen, mut exports): (Vec<&Registered>, Vec<Export>) =
             exports.into_iter().unzip();
         for one in across.iter().flat_map(|across| across.computed_by(registry, false)) {
@@ -263,7 +265,7 @@ impl Loaded {
                 options
             }
             Err(problem) => {
-                // The environment is that of all groups.
+                // The environment is the same for all groups.
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }
@@ -300,7 +302,7 @@ impl Loaded {
     }
 }
 
-/// Which operands of definitions over the fleet the hosts of a group have.
+/// The operands of definitions over the fleet that the hosts of a group have.
 fn had(group: &PlannedGroup, across: &FleetDefinitions) -> Per<OperandId, bool> {
     let all = group.selection.chosen().zip(&group.exports);
     let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
@@ -308,7 +310,7 @@ fn had(group: &PlannedGroup, across: &FleetDefinitions) -> Per<OperandId, bool> 
     across.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
 }
 
-/// Reports exports that match nothing, and metrics that are one series to Prometheus.
+/// Reports exports that match nothing, and metrics that share a series in Prometheus.
 fn check_exports(
     sinks: &[config::Sink],
     groups: &Per<GroupId, Arc<PlannedGroup>>,
@@ -333,7 +335,7 @@ fn check_exports(
     check_series(&series, diagnostics);
 }
 
-/// Warns of groups without hosts or of which nothing is taken, and of sinks that get nothing.
+/// Warns of groups without hosts, of groups without exports, and of sinks without metrics.
 fn idle(
     config: &Config,
     origin: &Origin,
@@ -379,11 +381,10 @@ fn idle(
     }
 }
 
-/// How connections of a group are made: as its configuration says, and where that
-/// says nothing as the environment does.
+/// Options of a group's connections, from its configuration and else from the environment.
 ///
 /// # Errors
-/// The environment says something wrong, in words.
+/// The environment has a mistake; the text says which.
 pub fn connect_options(
     access: &Access,
     deadline: std::time::Duration,
@@ -392,7 +393,7 @@ pub fn connect_options(
     if let Some(warning) = warnings.into_iter().next() {
         return Err(warning);
     }
-    // The deadline of the slot holds for all of them together.
+    // The deadline of the slot covers all steps together.
     options.connect_timeout = Some(deadline);
     options.request_timeout = Some(deadline);
     if let Some(encryption) = access.encryption {
@@ -407,7 +408,7 @@ pub fn connect_options(
 /// Reports a user of a group without a password, and a password without a user.
 fn check_login(group: &config::Group, options: &ConnectOptions, diagnostics: &mut Diagnostics) {
     let Access { user, password_file, .. } = &group.access;
-    // The environment may have one for all users.
+    // The environment may have a password for all users.
     let has_password = password_file.is_some() || options.password.is_some();
     if user.is_some() == has_password || user.is_none() && password_file.is_none() {
         return;
@@ -430,10 +431,10 @@ fn with_user(target: Arc<Target>, config: &Config) -> Arc<Target> {
     Arc::new(target)
 }
 
-/// The text of a file of so many bytes at most.
+/// The text of a file, limited to this many bytes.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// The file cannot be read; the text says why.
 pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     read_text(file, limit)
@@ -490,7 +491,7 @@ mod tests {
             assert!(loaded.plan.is_some(), "{}", loaded.report());
             loaded
         };
-        let same = |one: &Loaded, other: &Loaded| {
+        let same = |one: &LoadedPlan, other: &LoadedPlan| {
             let plans = [one, other].map(|loaded| loaded.plan.as_ref().expect("a plan"));
             let [one, other] = plans.map(|plan| &plan.groups[GroupId(0)]);
             let [first, second] = plans.map(|plan| match &plan.config.sinks[0].kind {

@@ -1,7 +1,7 @@
-//! The plan: what is to be done, by a configuration and the files that it names.
+//! The plan of a fleet, made from a configuration and the files that it names.
 //!
-//! A plan never changes. A reload makes a new plan, which takes the place of the old
-//! one only if nothing is wrong with it. No host is asked anything here.
+//! A plan never changes. A reload makes a new plan, which replaces the old one only if it has
+//! no mistake. Making a plan asks no host.
 
 mod exports;
 mod load;
@@ -15,7 +15,7 @@ use pmderive_runtime::position::Per;
 
 use super::aggregates::{FleetDefinitions, OperandId, Schedule};
 use super::config::Config;
-use super::log::Told;
+use super::log::ToldMistakes;
 use super::sink_set::{SinkPlace, SinkSet};
 use super::target::{GroupId, Target};
 use crate::engine::Selection;
@@ -23,57 +23,57 @@ use crate::stamps::Stamps;
 use crate::text::SourceMap;
 
 pub use exports::Export;
-pub use load::{Loaded, Origin, bounded, connect_options, load, load_anyway};
+pub use load::{LoadedPlan, Origin, bounded, connect_options, load, load_anyway};
 
-/// Everything to do.
+/// A plan: groups, hosts, and definitions.
 #[derive(Debug)]
 pub struct Plan {
-    /// The configuration that it is from.
+    /// Its configuration.
     pub config: Config,
     /// The groups, in the order of the configuration.
     pub groups: Per<GroupId, Arc<PlannedGroup>>,
-    /// What is computed across hosts.
+    /// Definitions across hosts.
     pub fleet: Option<StageTwo>,
     /// All hosts.
     pub targets: Vec<Arc<Target>>,
 }
 
-/// What the hosts of a group have in common.
+/// Properties that the hosts of a group share.
 #[derive(Clone, Debug)]
 pub struct PlannedGroup {
-    /// What it is called.
+    /// Its name.
     pub name: Box<str>,
-    /// How often each host is fetched.
+    /// Time between fetches of a host.
     pub interval: Duration,
-    /// How long a host may take for a slot.
+    /// Time for a host to answer in a slot.
     pub deadline: Duration,
-    /// How connections are made.
+    /// Options of connections.
     pub options: Arc<ConnectOptions>,
-    /// The files of certificates and keys that they are made with.
+    /// Stamps of the files of certificates and keys for connections.
     pub certificates: Stamps,
-    /// How many definitions its files have.
+    /// Number of definitions in its files.
     pub defined: usize,
-    /// The texts of all definitions, of other groups and over the fleet as well.
+    /// The texts of all definitions, including those of other groups and over the fleet.
     pub texts: Arc<SourceMap>,
-    /// What is evaluated: exported definitions, and after them expressions that aggregates
-    /// across hosts take.
+    /// The evaluated definitions: exported ones, followed by expressions that are operands of
+    /// stage two.
     pub selection: Arc<Selection>,
-    /// Who gets which of them, parallel to the selection.
+    /// The export of each definition, parallel to the selection.
     pub exports: Vec<Export>,
-    /// What the log has told of its definitions.
-    pub told: Told,
+    /// Mistakes of its definitions that were logged.
+    pub told: ToldMistakes,
 }
 
-/// What is computed across hosts.
+/// Definitions across hosts: stage two.
 #[derive(Clone, Debug)]
 pub struct StageTwo {
     /// The definitions over the fleet.
     pub definitions: Arc<FleetDefinitions>,
     /// Their texts, and those of the groups.
     pub texts: Arc<SourceMap>,
-    /// What their aggregates take that the hosts of each group have.
+    /// The operands of its aggregates that the hosts of each group have.
     pub operands: Per<GroupId, Per<OperandId, bool>>,
-    /// When slots end.
+    /// The times at which slots end.
     pub schedule: Schedule,
     /// The exported metrics of the fleet by name, with the sinks that want them.
     pub exports: BTreeMap<Box<str>, SinkSet>,
@@ -85,7 +85,7 @@ impl StageTwo {
         self.exports.get(name).copied().unwrap_or_default()
     }
 
-    /// True if the same is computed for the same sinks.
+    /// True if both compute the same for the same sinks.
     pub fn is_same(&self, other: &StageTwo) -> bool {
         self.schedule == other.schedule
             && self.exports == other.exports
@@ -95,9 +95,9 @@ impl StageTwo {
 }
 
 impl Plan {
-    /// Gives each sink its place, parallel to the sinks of the configuration. Until then its
-    /// position in the configuration stands for it. A sink that goes on keeps its place,
-    /// wherever it stands now: values that are on their way are for the places of before.
+    /// Sets the places of sinks, parallel to the sinks of the configuration. Until then the
+    /// position in the configuration is the place. A sink that goes on keeps its place at any
+    /// position, as values on their way carry the old place.
     pub fn place_sinks(&mut self, places: &[SinkPlace]) {
         let placed = |sinks: SinkSet| {
             let all = (0..).map(SinkPlace).zip(places);
@@ -105,27 +105,27 @@ impl Plan {
             let placed: SinkSet = wanted.map(|(_, place)| *place).collect();
             placed.union(sinks.common(SinkSet::STAGE_TWO))
         };
-        // Nobody has them yet beside the plan.
+        // Only the plan holds the groups so far, so each can be changed.
         let groups = self.groups.iter_mut().filter_map(Arc::get_mut);
         let of_groups = groups.flat_map(|group| &mut group.exports).map(|one| &mut one.sinks);
         let of_fleet = self.fleet.iter_mut().flat_map(|fleet| fleet.exports.values_mut());
         of_groups.chain(of_fleet).for_each(|sinks| *sinks = placed(*sinks));
     }
 
-    /// The group of a host of the plan.
+    /// The group of a host in the plan.
     pub fn group_of(&self, target: &Target) -> &Arc<PlannedGroup> {
         &self.groups[target.group]
     }
 }
 
 impl PlannedGroup {
-    /// True if connections to hosts are made in the same way.
+    /// True if both connect to hosts in the same way.
     pub fn connects_as(&self, other: &PlannedGroup) -> bool {
         self.options == other.options && self.certificates == other.certificates
     }
 
-    /// True if hosts go on as before with this one: the same definitions, exports,
-    /// times and connections.
+    /// True if hosts go on unchanged with this group: the same definitions, exports, times and
+    /// connections.
     pub fn is_same(&self, other: &PlannedGroup) -> bool {
         self.interval == other.interval
             && self.deadline == other.deadline

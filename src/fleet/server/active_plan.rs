@@ -1,5 +1,4 @@
-//! What is in force: the fleet, sinks and aggregates of a plan, and the way to those
-//! of the next one. Where plans come from is not known here.
+//! The active plan: its fleet, sinks and aggregates, and the change to the next plan.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::running_sinks::Sinks;
-use super::stage_two::Computing;
+use super::stage_two::StageTwoThread;
 use crate::engine::{Backend, Engine};
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
@@ -15,33 +14,33 @@ use crate::fleet::numbers::HostNumbers;
 use crate::fleet::outlets::Outlets;
 use crate::fleet::plan::Plan;
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::newest_frames::Newest;
+use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::world::World;
 
 /// A plan that is being carried out.
-pub struct InForce<W: World> {
+pub struct ActivePlan<W: World> {
     pub(super) config: Config,
     pub(super) engine: Arc<Engine>,
-    newest: Arc<Newest>,
+    newest: Arc<NewestFrames>,
     pub(super) fleet: Fleet,
-    /// What computes across hosts.
-    pub(super) across: Option<Computing>,
+    /// Stage two, which computes across hosts.
+    pub(super) across: Option<StageTwoThread>,
     pub(super) sinks: Sinks,
     world: PhantomData<fn() -> W>,
 }
 
-impl<W: World> InForce<W> {
-    /// Begins with a plan.
+impl<W: World> ActivePlan<W> {
+    /// Starts a plan.
     ///
     /// # Errors
-    /// A sink cannot be started, or there is no thread; in words.
-    pub fn start(mut plan: Plan) -> Result<InForce<W>, String> {
+    /// A sink or a thread cannot be started; the text says why.
+    pub fn start(mut plan: Plan) -> Result<ActivePlan<W>, String> {
         let limits = plan.config.limits;
         let engine = Engine::of_this_machine(plan.config.language, Backend::Auto);
         let engine = engine.with_kind_limit(limits.kinds);
         let engine = Arc::new(W::engine(engine));
-        let newest = Arc::new(Newest::default());
+        let newest = Arc::new(NewestFrames::default());
         let sinks = Sinks::default();
         let places = sinks.places(&plan.config.sinks);
         plan.place_sinks(&places);
@@ -53,23 +52,22 @@ impl<W: World> InForce<W> {
         let outlets = sinks.outlets();
         let across = plan.fleet.as_ref().map(|across| {
             let (engine, targets) = (Arc::clone(&engine), plan.targets.clone());
-            Computing::start::<W>(engine, across, targets, outlets.clone())
+            StageTwoThread::start::<W>(engine, across, targets, outlets.clone())
         });
         let across = across.transpose().map_err(no_thread)?;
-        let outlets = outlets.with(across.as_ref().map(Computing::across));
+        let outlets = outlets.with(across.as_ref().map(StageTwoThread::across));
         let fleet = Fleet::start::<W>(&engine, threads, limits, &outlets);
         let mut fleet = fleet.map_err(no_thread)?;
         fleet.follow(&plan, &outlets);
         let (config, world) = (plan.config, PhantomData);
-        Ok(InForce { config, engine, newest, fleet, across, sinks, world })
+        Ok(ActivePlan { config, engine, newest, fleet, across, sinks, world })
     }
 
-    /// Goes over to another plan. What did not change goes on as it was. Gives the
-    /// number of hosts.
+    /// Changes to another plan. Unchanged parts go on. Returns the number of hosts.
     ///
     /// # Errors
-    /// Something cannot change while all goes on, or a sink cannot be started; in
-    /// words. The plan of before stays.
+    /// A changed setting needs a restart, or a sink cannot be started; the text says which. The
+    /// old plan stays active.
     pub fn follow(&mut self, mut plan: Plan) -> Result<usize, String> {
         if let Some(what) = fixed(&self.config, &plan.config) {
             return Err(format!("`{what}` has changed, which takes a restart\n"));
@@ -77,10 +75,10 @@ impl<W: World> InForce<W> {
         let places = self.sinks.places(&plan.config.sinks);
         plan.place_sinks(&places);
         let started = match (&plan.fleet, &self.across) {
-            // It gets its sinks once nothing can be refused any more.
+            // The fleet gets its sinks once no step can fail any more.
             (Some(new), None) => {
                 let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
-                let started = Computing::start::<W>(engine, new, targets, Outlets::default());
+                let started = StageTwoThread::start::<W>(engine, new, targets, Outlets::default());
                 Some(started.map_err(no_thread)?)
             }
             _ => None,
@@ -104,14 +102,14 @@ impl<W: World> InForce<W> {
                 None
             }
         });
-        let outlets = outlets.with(self.across.as_ref().map(Computing::across));
+        let outlets = outlets.with(self.across.as_ref().map(StageTwoThread::across));
         self.fleet.follow(&plan, &outlets);
         self.config = plan.config;
         Ok(plan.targets.len())
     }
 
-    /// Ends everything. No series is marked stale; sinks deliver what they have
-    /// until the deadline. Gives what they have counted, each with its name.
+    /// Ends everything. No series is marked stale. Sinks deliver their events until the
+    /// deadline. Returns the final numbers of each sink, with its name.
     pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.fleet.stop(deadline);
         if let Some(across) = self.across {
@@ -121,7 +119,7 @@ impl<W: World> InForce<W> {
     }
 
     /// The newest frames, for a listener.
-    pub fn newest(&self) -> &Arc<Newest> {
+    pub fn newest(&self) -> &Arc<NewestFrames> {
         &self.newest
     }
 
@@ -130,17 +128,17 @@ impl<W: World> InForce<W> {
         self.sinks.shown()
     }
 
-    /// What hosts have counted.
+    /// Counts of hosts.
     pub fn numbers(&self) -> &Arc<HostNumbers> {
         self.fleet.numbers()
     }
 
     /// The numbers of each sink, with its name.
-    pub fn of_sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
+    pub fn sink_numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.sinks.numbers()
     }
 
-    /// For each thread, by name, a number that grows every second unless it is stuck.
+    /// For each thread, by name, a number that grows every second unless the thread is stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
         let fleet = self.fleet.beats().into_iter().enumerate();
         let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
@@ -153,7 +151,7 @@ fn no_thread(error: std::io::Error) -> String {
     format!("no thread for the fleet: {error}\n")
 }
 
-/// The first key that cannot change while the process runs, and has.
+/// The first changed key that only a restart can change.
 fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
     let keys = [
         ("compat", before.language.dialect != after.language.dialect),
@@ -173,7 +171,7 @@ mod tests {
     use crate::fleet::condition::State;
     use crate::fleet::plan::{Origin, load};
     use crate::fleet::target::GroupId;
-    use crate::fleet::world::Flawed;
+    use crate::fleet::world::FlawedMachine;
 
     #[test]
     fn a_plan_that_cannot_start_leaves_all_as_it_was() {
@@ -193,13 +191,13 @@ mod tests {
             let report = loaded.report();
             loaded.plan.expect(&report)
         };
-        let mut in_force = InForce::<Flawed>::start(plan("one", "")).expect("it starts");
+        let mut active = ActivePlan::<FlawedMachine>::start(plan("one", "")).expect("it starts");
         let across = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
-        let refused = in_force.follow(plan("two", across));
+        let refused = active.follow(plan("two", across));
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
-        let names: Vec<_> = in_force.of_sinks().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = active.sink_numbers().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["one".into()]);
-        in_force.stop(Instant::now());
+        active.stop(Instant::now());
     }
 
     #[test]
@@ -225,14 +223,15 @@ mod tests {
             let report = loaded.report();
             loaded.plan.expect(&report)
         };
-        let mut in_force = InForce::<Flawed>::start(plan(&["hosts"])).expect("it starts");
-        let of =
-            |in_force: &InForce<Flawed>| in_force.fleet.condition("nowhere:44321").expect("a host");
+        let mut active = ActivePlan::<FlawedMachine>::start(plan(&["hosts"])).expect("it starts");
+        let of = |active: &ActivePlan<FlawedMachine>| {
+            active.fleet.condition("nowhere:44321").expect("a host")
+        };
         // Its slot, if it has come already, does not end today.
-        of(&in_force).update(|latest| latest.state = State::Up);
-        in_force.follow(plan(&["more", "hosts"])).expect("nothing is wrong");
-        assert_eq!(of(&in_force).latest().state, State::Up);
-        assert_eq!(of(&in_force).target().group, GroupId(1));
-        in_force.stop(Instant::now());
+        of(&active).update(|latest| latest.state = State::Up);
+        active.follow(plan(&["more", "hosts"])).expect("nothing is wrong");
+        assert_eq!(of(&active).latest().state, State::Up);
+        assert_eq!(of(&active).target().group, GroupId(1));
+        active.stop(Instant::now());
     }
 }

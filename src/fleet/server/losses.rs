@@ -1,5 +1,4 @@
-//! Tells in the log what sinks have lost, and how many slots were missed: at once, and then
-//! once a minute.
+//! Logs the losses of sinks and the number of missed slots: at once, and then once a minute.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -9,22 +8,22 @@ use crate::fleet::counting::Number;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::syntax::counted;
 
-/// How often losses are told of at most.
+/// Time between two lines, at least.
 const PAUSE: Duration = Duration::from_secs(60);
 
 type Lost = fn(&SinkNumbers) -> &Number;
 
-/// When a loss is told of.
+/// When a loss is logged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    /// Once, and at the end: nothing else comes of a sink that has ended.
+    /// Once, and at the end: a sink that has ended has no other losses.
     Once,
-    /// At the end: the sink has told of it.
+    /// At the end: the sink itself has logged it before.
     AtTheEnd,
 }
 
-/// Ways to lose: what was lost, why, when that is told, and its number.
+/// Kinds of losses: the lost thing, the reason, when to log it, and its number.
 const WAYS: [(&str, &str, When, Lost); 5] = [
     ("event", "had no room in its buffer", When::Always, |n| &n.dropped_overflow),
     ("sample", "became too old for it", When::Always, |n| &n.dropped_old),
@@ -35,13 +34,13 @@ const WAYS: [(&str, &str, When, Lost); 5] = [
     ("sample", "had not been delivered when it ended", When::Once, |n| &n.dropped_unsent),
 ];
 
-/// What was told.
+/// The losses that were logged.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// Sinks that count, and those that did so when they were looked at last.
+    /// Sinks that count, as of the last call.
     known: Vec<Known>,
     last: Option<Instant>,
-    /// Missed slots, as they were told.
+    /// Missed slots, as last logged.
     missed: u64,
     last_missed: Option<Instant>,
 }
@@ -54,7 +53,7 @@ struct Known {
 }
 
 impl Losses {
-    /// Tells how many slots were missed since the last time, of so many since the start.
+    /// Logs the number of slots missed since the last call. `missed` counts since the start.
     pub fn tell_missed(&mut self, missed: u64) {
         let is_quiet = self.last_missed.is_some_and(|last| last.elapsed() < PAUSE);
         if is_quiet || missed == self.missed {
@@ -68,9 +67,8 @@ impl Losses {
         (self.missed, self.last_missed) = (missed, Some(Instant::now()));
     }
 
-    /// Tells what sinks, each with its name, have lost since the last time; with
-    /// `is_the_end` also if that was just now. A sink that a reload took away may still lose
-    /// something, which is told, too.
+    /// Logs the losses of sinks since the last call. With `is_the_end` it does so at once. A
+    /// sink that a reload removed may still lose events; these are logged, too.
     pub fn tell(&mut self, sinks: &[(Box<str>, Arc<SinkNumbers>)], is_the_end: bool) {
         for (sink, numbers) in sinks {
             if !self.known.iter().any(|known| Arc::ptr_eq(&known.numbers, numbers)) {
@@ -84,7 +82,7 @@ impl Losses {
         let last = &mut self.last;
         self.known.retain_mut(|Known { sink, numbers, told }| {
             let counts = Arc::strong_count(numbers) > 1;
-            // What others have counted before they let go of it is read below.
+            // Numbers of removed sinks are read below, before they are dropped.
             fence(Ordering::Acquire);
             for ((what, why, when, number), told) in WAYS.iter().zip(told) {
                 let is_time = match when {
@@ -144,7 +142,7 @@ mod tests {
         let both: [(Box<str>, _); 2] =
             [("one".into(), Arc::clone(&one)), ("other".into(), Arc::clone(&other))];
         tracing::subscriber::with_default(subscriber, || {
-            // The sink tells of what is refused.
+            // The sink itself logs what is refused.
             one.dropped_refused.add(5);
             losses.tell(&both, false);
             assert_eq!(told(), "");
@@ -183,7 +181,7 @@ mod tests {
         assert_eq!(said.len(), 3);
     }
 
-    /// What comes for a sink that has ended is no news each minute.
+    /// Events for a sink that has ended are not logged each minute.
     #[test]
     fn a_sink_ends_once() {
         let (log, mut losses) = (Log::default(), Losses::default());

@@ -1,5 +1,5 @@
-//! `serve` as a whole: the plan in force, its fleet, sinks and listener, and the
-//! way to the next plan.
+//! `serve` as a whole: the active plan with its fleet, sinks and listener, and the change to
+//! the next plan.
 
 mod active_plan;
 mod losses;
@@ -17,23 +17,23 @@ use std::time::Instant;
 
 use pmderive_runtime::locks::lock;
 
-use super::plan::{Loaded, Origin, Plan, load};
-use super::sinks::http::{Changing, Listen, Listener};
+use super::plan::{LoadedPlan, Origin, Plan, load};
+use super::sinks::http::{Listen, Listener, ListenerSettings};
 use super::sinks::numbers::SinkNumbers;
 use super::world::Machine;
 use crate::stamps::Stamps;
-pub use active_plan::InForce;
+pub use active_plan::ActivePlan;
 pub use losses::Losses;
 pub use open_files::allow_files;
 
-/// What came of reading all files again.
+/// Result of reading all files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reread {
     /// Hosts that are watched now.
     pub hosts: usize,
-    /// Those of them that were not watched before.
+    /// Watched hosts that are new.
     pub added: usize,
-    /// Hosts that are watched no longer.
+    /// Hosts that are no longer watched.
     pub removed: usize,
 }
 
@@ -43,24 +43,24 @@ pub struct Server {
     listener: Option<Listener>,
 }
 
-/// What the listener shows, too.
+/// State that the listener shows as well.
 struct Shared {
     origin: Origin,
     started: Instant,
     state: Mutex<State>,
-    /// What changes of the listener, once there is one.
-    listener: OnceLock<Changing>,
-    /// Held by whoever reads files again.
+    /// Settings of the listener, once there is one.
+    listener: OnceLock<ListenerSettings>,
+    /// Held during a reload.
     reloading: Mutex<()>,
     reloads: AtomicU64,
-    /// The files were refused when they were read last.
+    /// True if the files were refused when they were last read.
     is_refused: AtomicBool,
 }
 
-/// What changes with a reload.
+/// State that a reload changes.
 struct State {
-    /// Nothing once it has ended.
-    in_force: Option<InForce<Machine>>,
+    /// The active plan; `None` after the end.
+    active: Option<ActivePlan<Machine>>,
     stamps: Stamps,
 }
 
@@ -68,7 +68,7 @@ struct State {
 const MAX_REPORTED: usize = 20;
 
 impl Server {
-    /// Says what of a plan can be seen to fail without starting anything.
+    /// Checks the parts of a plan that can be checked without starting anything.
     ///
     /// # Errors
     /// The listener would be open to others.
@@ -76,8 +76,8 @@ impl Server {
         listen(plan).map_or(Ok(()), |listen| listen.check())
     }
 
-    /// Says which certificates, keys, tokens and passwords cannot be used, each in words.
-    /// They may be on another machine than where a plan is checked.
+    /// Lists certificates, keys, tokens and passwords that cannot be used, each in words. A
+    /// plan may be checked on another machine than the one with these files.
     pub fn unusable_files(plan: &Plan) -> Vec<String> {
         let listener = listen(plan).and_then(|listen| listen.check_files().err());
         let listener = listener.map(|error| format!("the listener would not start here: {error}"));
@@ -88,19 +88,19 @@ impl Server {
         listener.into_iter().chain(of_groups).chain(of_sinks).collect()
     }
 
-    /// Begins with a plan, which is made of files that were like this.
+    /// Starts a plan. `stamps` are those of its files.
     ///
     /// # Errors
-    /// A sink or the listener cannot be started, in words.
+    /// A sink or the listener cannot be started; the text says why.
     pub fn start(origin: Origin, plan: Plan, stamps: Stamps) -> Result<Server, String> {
         let listen = listen(&plan);
-        let in_force = InForce::start(plan)?;
-        let listen = listen.map(|listen| Listen { sink: in_force.shown(), ..listen });
-        let newest = Arc::clone(in_force.newest());
+        let active = ActivePlan::start(plan)?;
+        let listen = listen.map(|listen| Listen { sink: active.shown(), ..listen });
+        let newest = Arc::clone(active.newest());
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
-            state: Mutex::new(State { in_force: Some(in_force), stamps }),
+            state: Mutex::new(State { active: Some(active), stamps }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
             reloads: AtomicU64::new(0),
@@ -112,8 +112,8 @@ impl Server {
         match listener {
             Ok(listener) => {
                 if let Some(listener) = &listener {
-                    // It is set once, here.
-                    let _ = shared.listener.set(listener.changing().clone());
+                    // This is the only call that sets it.
+                    let _ = shared.listener.set(listener.settings().clone());
                 }
                 Ok(Server { shared, listener })
             }
@@ -124,61 +124,58 @@ impl Server {
         }
     }
 
-    /// For each thread, by name, a number that grows every second unless the thread is
-    /// stuck.
+    /// For each thread, by name, a number that grows every second unless the thread is stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
-        let mut beats = self.shared.of(InForce::beats);
+        let mut beats = self.shared.read_plan(ActivePlan::beats);
         let listener = self.listener.as_ref();
         beats.extend(listener.map(|one| ("listener".to_owned(), one.beat())));
         beats
     }
 
-    /// What the engine has to say, such as why it ignores a file or compiles nothing; it
-    /// says so once.
+    /// Takes a warning of the engine, such as why it ignores a file or compiles nothing.
     pub fn take_warning(&self) -> Option<String> {
-        self.shared.of(|all| all.engine.take_warning())
+        self.shared.read_plan(|all| all.engine.take_warning())
     }
 
     /// Slots of hosts that never began.
     pub fn missed(&self) -> u64 {
-        self.shared.of(|all| all.numbers().missed.get())
+        self.shared.read_plan(|all| all.numbers().missed.get())
     }
 
-    /// What sinks have counted, each with its name.
+    /// The numbers of each sink, with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.shared.of(InForce::of_sinks)
+        self.shared.read_plan(ActivePlan::sink_numbers)
     }
 
-    /// True if a file that was read is another one than it was.
+    /// True if a file has changed since it was read.
     pub fn files_changed(&self) -> bool {
         self.shared.lock().stamps.have_changed()
     }
 
-    /// Reads all files again. What did not change goes on as it was.
+    /// Reads all files again. Unchanged parts go on.
     ///
     /// # Errors
-    /// Something is wrong with the files, and what was read before stays in force: what, for
-    /// people to read. The log says so, too.
+    /// The files have mistakes, and the old plan stays active. The text is for people; the log
+    /// has it, too.
     pub fn reload(&self) -> Result<Reread, String> {
         self.shared.reload()
     }
 
-    /// Opens the files that are written to anew.
+    /// Opens the files of sinks anew.
     pub fn reopen(&self) {
-        self.shared.of(|all| all.sinks.reopen());
+        self.shared.read_plan(|all| all.sinks.reopen());
     }
 
-    /// True if all that it had to do was to write to a standard output that nobody reads
-    /// any more.
+    /// True if the only sink writes to a standard output that has no reader any more.
     pub fn is_output_closed(&self) -> bool {
-        self.listener.is_none() && self.shared.of(|all| all.sinks.are_closed())
+        self.listener.is_none() && self.shared.read_plan(|all| all.sinks.are_closed())
     }
 
-    /// Ends everything. No series is marked stale; sinks deliver what they have
-    /// until the deadline. Gives what they have counted, each with its name.
+    /// Ends everything. No series is marked stale. Sinks deliver their events until the
+    /// deadline. Returns the final numbers of each sink, with its name.
     pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        let in_force = self.shared.lock().in_force.take();
-        let sinks = in_force.map(|in_force| in_force.stop(deadline.into()));
+        let active = self.shared.lock().active.take();
+        let sinks = active.map(|active| active.stop(deadline.into()));
         if let Some(listener) = self.listener {
             listener.stop(deadline);
         }
@@ -191,23 +188,23 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Reads a part of the running plan; gives nothing after the end of the server.
-    fn of<T: Default>(&self, read: impl FnOnce(&InForce<Machine>) -> T) -> T {
-        self.lock().in_force.as_ref().map(read).unwrap_or_default()
+    /// Reads a part of the active plan. After the end of the server it returns the default.
+    fn read_plan<T: Default>(&self, read: impl FnOnce(&ActivePlan<Machine>) -> T) -> T {
+        self.lock().active.as_ref().map(read).unwrap_or_default()
     }
 
     fn reload(&self) -> Result<Reread, String> {
         let _one_at_a_time = lock(&self.reloading);
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
-        // Whatever it is, the files are known now, and looked at again when they change.
+        // Good or bad, the files are known now. They are read again after the next change.
         self.lock().stamps = std::mem::take(&mut loaded.files);
         let outcome = match loaded.plan.take() {
             None => Err(loaded.report()),
             Some(plan) => self.follow(plan),
         };
         if outcome.is_ok() && !loaded.diagnostics.is_empty() {
-            tracing::warn!("what was read has warnings\n{}", loaded.report().trim_end());
+            tracing::warn!("there are warnings about the files\n{}", loaded.report().trim_end());
         }
         self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
         outcome.inspect_err(|report| {
@@ -218,29 +215,28 @@ impl Shared {
         })
     }
 
-    /// Goes over to a plan, with the files of the listener; to nothing of it if anything
-    /// is wrong.
+    /// Changes to a plan and the files of the listener. On a mistake nothing changes.
     fn follow(&self, plan: Plan) -> Result<Reread, String> {
         let listener = self.listener.get();
-        let files = listener.map(Changing::read).transpose();
+        let files = listener.map(ListenerSettings::read).transpose();
         let files = files.map_err(|error| format!("error: {error}\n"))?;
         allow_files(plan.targets.len()).map_err(|problem| format!("error: {problem}\n"))?;
         let mut state = self.lock();
-        let Some(in_force) = &mut state.in_force else { return Err("it is ending\n".to_owned()) };
-        let conditions = in_force.fleet.conditions();
+        let Some(active) = &mut state.active else { return Err("it is ending\n".to_owned()) };
+        let conditions = active.fleet.conditions();
         let known: HashSet<&str> = conditions.iter().map(|one| &*one.target().name).collect();
         let added = plan.targets.iter().filter(|one| !known.contains(&*one.name)).count();
-        let hosts = in_force.follow(plan)?;
+        let hosts = active.follow(plan)?;
         let removed = (known.len() + added).saturating_sub(hosts);
         if let (Some(listener), Some(files)) = (listener, files) {
             listener.renew(files);
-            listener.show(in_force.shown());
+            listener.show(active.shown());
         }
         Ok(Reread { hosts, added, removed })
     }
 }
 
-/// How the listener is to be, if there is to be one.
+/// The settings of the listener, if the plan has one.
 fn listen(plan: &Plan) -> Option<Listen> {
     let address = plan.config.listen?;
     let web = &plan.config.web;
@@ -248,8 +244,8 @@ fn listen(plan: &Plan) -> Option<Listen> {
     Some(Listen { tls, token_file, ..Listen::on(address) })
 }
 
-impl Loaded {
-    /// What is wrong, for people to read.
+impl LoadedPlan {
+    /// All mistakes, for people to read.
     pub fn report(&mut self) -> String {
         use crate::diag::render::{Renderer, Style};
         let mut report: String =

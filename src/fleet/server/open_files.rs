@@ -1,14 +1,14 @@
-//! The limit of open files: every host takes one for its connection.
+//! The limit of open files: every host uses one for its connection.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside those of the hosts: sinks, definitions, connections to the listener.
+/// Files beside those of hosts: sinks, definitions, connections to the listener.
 const OTHER_FILES: u64 = 512;
 
-/// Raises the limit of open files as far as the system lets us.
+/// Raises the limit of open files as far as the system allows.
 ///
 /// # Errors
-/// That is not enough for so many hosts; in words.
+/// The limit is too low for this many hosts; the text says so.
 pub fn allow_files(hosts: usize) -> Result<(), String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let needed = hosts as u64 + OTHER_FILES;

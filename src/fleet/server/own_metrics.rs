@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use super::stage_two::{Computing, Numbers as AcrossNumbers};
-use super::{InForce, Shared, process};
+use super::stage_two::{Numbers as AcrossNumbers, StageTwoThread};
+use super::{ActivePlan, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
@@ -20,10 +20,10 @@ use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Kind, Writer};
 use crate::fleet::world::Machine;
 
-/// Name, help, and what of some numbers it is.
+/// Name, help, and the number to read.
 type Row<N, T> = (&'static str, &'static str, fn(&N) -> &T);
 
-/// Numbers of hosts that only grow.
+/// Counters of hosts.
 const COUNTERS: &[Row<HostNumbers, Number>] = &[
     ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| &n.started),
     ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| &n.answered),
@@ -39,7 +39,7 @@ const COUNTERS: &[Row<HostNumbers, Number>] = &[
     ),
 ];
 
-/// Numbers of what computes across hosts, which only grow.
+/// Counters of stage two.
 const ACROSS: &[Row<AcrossNumbers, Number>] = &[
     ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
     ("pmderive_fleet_frames_late_total", "Frames that came after their slot and its grace.", |n| {
@@ -54,7 +54,7 @@ const ACROSS: &[Row<AcrossNumbers, Number>] = &[
     ("pmderive_fleet_refused_total", "Aggregates of too many or too large values.", |n| &n.refused),
 ];
 
-/// Times of hosts.
+/// Histograms of hosts.
 const TIMES: &[Row<HostNumbers, Histogram>] = &[
     ("pmderive_slot_lateness_seconds", "How late slots began.", |n| &n.lateness),
     ("pmderive_fetch_seconds", "Time from a request to its reply.", |n| &n.fetch),
@@ -66,8 +66,8 @@ const TIMES: &[Row<HostNumbers, Histogram>] = &[
     ),
 ];
 
-/// Writes all of them.
-pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'_>) {
+/// Writes all metrics.
+pub fn write(shared: &Shared, active: &ActivePlan<Machine>, writer: &mut Writer<'_>) {
     let uptime = shared.started.elapsed().as_secs_f64();
     gauge(writer, "pmderive_uptime_seconds", "How long the process has run.", uptime);
     let about = ("pmderive_build_info", Kind::Gauge, "The version that runs.");
@@ -77,18 +77,18 @@ pub fn write(shared: &Shared, in_force: &InForce<Machine>, writer: &mut Writer<'
     gauge(writer, "pmderive_config_is_good", help, f64::from(u8::from(is_good)));
     let reloads = shared.reloads.load(Ordering::Relaxed);
     counter(writer, "pmderive_reloads_total", "Times that the files were read again.", reloads);
-    // Once for all, as there may be very many.
-    let conditions = in_force.fleet.conditions();
+    // They are read once for all, as there may be very many.
+    let conditions = active.fleet.conditions();
     hosts(writer, &conditions);
-    numbers(writer, in_force.numbers());
-    if let Some(numbers) = in_force.across.as_ref().map(Computing::numbers) {
+    numbers(writer, active.numbers());
+    if let Some(numbers) = active.across.as_ref().map(StageTwoThread::numbers) {
         for (name, help, number) in ACROSS {
             counter(writer, name, help, number(numbers).get());
         }
     }
-    kinds(writer, in_force, &conditions);
-    memory(writer, in_force, &conditions);
-    let sinks = in_force.of_sinks();
+    kinds(writer, active, &conditions);
+    memory(writer, active, &conditions);
+    let sinks = active.sink_numbers();
     let sinks: Vec<_> = sinks.iter().map(|(name, numbers)| (&**name, &**numbers)).collect();
     of_sinks::write(writer, &sinks);
 }
@@ -124,22 +124,21 @@ fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
     }
 }
 
-/// The largest kinds, and metrics, that have a series of their own.
+/// Kinds, and metrics, that have a series of their own: the largest ones.
 const MOST_KINDS: usize = 20;
 
-/// The kinds of these hosts. What computes across hosts has a kind of its own, which is left
-/// out here.
-pub fn kinds_of(in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) -> Vec<HostKind> {
+/// The kinds of these hosts. The kind of stage two is left out.
+pub fn kinds_of(active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) -> Vec<HostKind> {
     let of_hosts: FxHashSet<u64> =
         conditions.iter().filter_map(|condition| condition.latest().kind).collect();
-    let mut kinds = in_force.engine.kinds();
+    let mut kinds = active.engine.kinds();
     kinds.retain(|kind| of_hosts.contains(&kind.number));
     kinds
 }
 
-/// Kinds of hosts, how many hosts the largest have, and what splits them.
-fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
-    let kinds = kinds_of(in_force, conditions);
+/// Writes the kinds of hosts, the hosts of the largest ones, and the metrics that split them.
+fn kinds(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) {
+    let kinds = kinds_of(active, conditions);
     let name = "pmderive_kinds";
     gauge(writer, name, "Kinds of hosts that programs are there for.", kinds.len() as f64);
     let mut hosts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -167,7 +166,7 @@ fn kinds(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc
     }
 }
 
-/// The largest numbers, and the sum of all others under a name of its own.
+/// The largest numbers, and the sum of all others under the name `others`.
 fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
     all.sort_by_key(|(_, number)| Reverse(*number));
     let rest = all.split_off(MOST_KINDS.min(all.len()));
@@ -177,12 +176,12 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
     all
 }
 
-/// Bytes that were counted, part by part, and what the system counts of the process.
-fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Arc<Condition>]) {
-    let programs = in_force.engine.program_bytes();
-    let sinks = in_force.of_sinks();
+/// Writes the counted bytes of each part, and the system's counts of the process.
+fn memory(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) {
+    let programs = active.engine.program_bytes();
+    let sinks = active.sink_numbers();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
-    let newest = in_force.newest().bytes() as u64;
+    let newest = active.newest().bytes() as u64;
     let hosts: usize = conditions.iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let help = "Bytes of memory by part of the program, such as previous samples of hosts, rings of \
@@ -192,9 +191,9 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
         ("layouts", programs.layouts as u64),
         ("targets", targets(conditions)),
         ("hosts", hosts as u64),
-        ("across", in_force.across.as_ref().map_or(0, Computing::bytes)),
+        ("across", active.across.as_ref().map_or(0, StageTwoThread::bytes)),
         ("newest", newest),
-        // The bytes of the sink that is scraped are those of the newest frames.
+        // The bytes of the scraped sink are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),
         ("labels", encoded),
     ];
@@ -202,7 +201,7 @@ fn memory(writer: &mut Writer<'_>, in_force: &InForce<Machine>, conditions: &[Ar
     process::write(writer);
 }
 
-/// Bytes of the targets; labels that many share count once.
+/// Bytes of the targets; shared labels count once.
 fn targets(conditions: &[Arc<Condition>]) -> u64 {
     let mut seen = FxHashSet::default();
     let of_target = |condition: &Arc<Condition>| {
@@ -213,7 +212,7 @@ fn targets(conditions: &[Arc<Condition>]) -> u64 {
     conditions.iter().map(of_target).sum::<usize>() as u64
 }
 
-/// Writes what is known of one host beside its values, with the labels of its target.
+/// Writes the condition of one host, with the labels of its target.
 pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
     let latest = condition.latest();
     let host = HostLabels::new(condition.target(), &Labels::default());

@@ -1,4 +1,4 @@
-//! What the listener shows of the fleet.
+//! The pages of the listener about the fleet.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -14,27 +14,27 @@ use crate::fleet::world::{Machine, World as _};
 use crate::syntax::counted;
 use crate::text::json::{Object, write_object};
 
-/// Kinds that are told of at most.
+/// Kinds on a page, at most.
 const MOST_KINDS: usize = 1000;
 
 impl Pages for Shared {
     fn write_own(&self, writer: &mut Writer<'_>) {
-        self.of(|in_force| own_metrics::write(self, in_force, writer));
+        self.read_plan(|active| own_metrics::write(self, active, writer));
     }
 
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
-        let condition = self.of(|all| all.fleet.condition(target));
+        let condition = self.read_plan(|all| all.fleet.condition(target));
         if let Some(condition) = condition {
             own_metrics::write_target(&condition, writer);
         }
     }
 
     fn without_values(&self, target: &str) -> Result<(), Cow<'static, str>> {
-        let condition = self.of(|all| all.fleet.condition(target));
+        let condition = self.read_plan(|all| all.fleet.condition(target));
         Err(match condition.map(|condition| condition.latest().state) {
             None => "no target is called that; `/-/targets` shows all of them".into(),
             Some(State::New) => {
-                let due = self.of(|all| all.fleet.due_in(target, Machine::now()));
+                let due = self.read_plan(|all| all.fleet.due_in(target, Machine::now()));
                 let seconds = due.unwrap_or_default().as_secs() + 1;
                 format!(
                     "its first slot has not come to an end, or none has since it got other labels; \
@@ -74,12 +74,12 @@ impl Pages for Shared {
 }
 
 impl Shared {
-    /// All hosts and how they are, and how their kinds differ, as JSON.
+    /// All hosts with their conditions, and the differences between their kinds, as JSON.
     fn targets(&self) -> String {
-        let (conditions, groups, kinds) = self.of(|in_force| {
-            let groups = in_force.config.groups.iter().map(|group| group.name.clone());
-            let conditions = in_force.fleet.conditions();
-            let kinds = own_metrics::kinds_of(in_force, &conditions);
+        let (conditions, groups, kinds) = self.read_plan(|active| {
+            let groups = active.config.groups.iter().map(|group| group.name.clone());
+            let conditions = active.fleet.conditions();
+            let kinds = own_metrics::kinds_of(active, &conditions);
             (conditions, groups.collect::<Vec<Box<str>>>(), kinds)
         });
         let mut out = String::from("{\"targets\":[");
@@ -88,7 +88,7 @@ impl Shared {
             write_object(&mut out, |object| add_target(object, condition, &groups));
         }
         out.push_str("\n],\"kinds\":[");
-        // Those with most hosts come first.
+        // Kinds with most hosts come first.
         for (at, kind) in kinds.iter().take(MOST_KINDS).enumerate() {
             out.push_str(if at == 0 { "\n" } else { ",\n" });
             write_object(&mut out, |object| add_kind(object, kind));

@@ -1,4 +1,4 @@
-//! What the system counts of the process, under the names that Prometheus has for it.
+//! Metrics of the process as the system counts them, with Prometheus' names.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -6,7 +6,7 @@ use rustix::process::{Resource, getrlimit};
 use super::own_metrics::gauge;
 use crate::fleet::sinks::text::{Kind, Writer};
 
-/// Writes what `/proc` tells (proc(5)). What cannot be read is left out.
+/// Writes the values of `/proc` (proc(5)). Unreadable ones are left out.
 pub fn write(writer: &mut Writer<'_>) {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let status = read("/proc/self/statm");
@@ -28,7 +28,7 @@ pub fn write(writer: &mut Writer<'_>) {
         }
     }
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-        // One of them reads this folder.
+        // One of the open files is this folder itself.
         let open = open.count().saturating_sub(1);
         gauge(writer, "process_open_fds", "Open files of the process.", open as f64);
     }
@@ -40,25 +40,25 @@ pub fn write(writer: &mut Writer<'_>) {
 /// Times of a process, in ticks of the clock.
 #[derive(Debug, PartialEq, Eq)]
 struct Times {
-    /// Of processors, in the program and in the system.
+    /// Processor time, in the program and in the system.
     taken: u64,
-    /// From the start of the machine to that of the process.
+    /// Time from the start of the machine to that of the process.
     start: u64,
 }
 
 impl Times {
-    /// Those in the text of `/proc/PID/stat`.
+    /// Parses the text of `/proc/PID/stat`.
     fn read(text: &str) -> Option<Times> {
         // The name of the program, in parentheses, may have blanks.
         let (_, fields) = text.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
-        // Fields are numbered from 1, and the first behind the name is the third.
+        // Fields are numbered from 1; the first behind the name is the third.
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Times { taken: number(14)? + number(15)?, start: number(22)? })
     }
 }
 
-/// When the machine began, in seconds since 1970, by the text of `/proc/stat`.
+/// Start of the machine, in seconds since 1970, from the text of `/proc/stat`.
 fn boot_time(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }

@@ -1,5 +1,5 @@
-//! The sinks that run, and how they become those of another configuration. A sink that
-//! is configured as before goes on, with all that waits for it.
+//! The running sinks, and the change to another configuration. A sink with the same
+//! configuration goes on, with all waiting events.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -13,25 +13,25 @@ use crate::fleet::config::{self, MAX_SINKS, SinkKind};
 use crate::fleet::json_lines::JsonLines;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::sink_set::SinkPlace;
-use crate::fleet::sinks::newest_frames::Newest;
+use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::remote_write::SenderOptions;
 use crate::fleet::sinks::ring::Ring;
 use crate::fleet::world::{Job, World};
 use crate::project::directory_of;
 
-/// How long a sink that is configured no longer may deliver what waits for it.
+/// Time for a removed sink to deliver its waiting events.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How long a sink may take to notice that its deadline has passed.
+/// Time for a sink to notice that its deadline has passed.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// The sinks.
+/// The running sinks.
 #[derive(Default)]
 pub struct Sinks {
-    /// In the order of the configuration.
+    /// The configured sinks, in order.
     all: Vec<Sink>,
-    /// Those that are configured no longer, and may still deliver what waits for them.
+    /// Removed sinks that may still deliver their waiting events.
     leaving: Vec<Sink>,
 }
 
@@ -40,28 +40,28 @@ struct Sink {
     config: config::Sink,
     numbers: Arc<SinkNumbers>,
     outlet: Arc<dyn Outlet>,
-    /// Nothing where the listener shows the newest.
+    /// The delivery; `None` for the sink that the listener shows.
     delivery: Option<Delivery>,
 }
 
-/// What delivers.
+/// The delivery of a sink: its ring and its job.
 struct Delivery {
     ring: Arc<Ring>,
     job: Job,
-    /// It writes lines.
+    /// The writer, if the sink writes lines.
     lines: Option<JsonLines>,
 }
 
 impl Sinks {
-    /// Goes over to another configuration.
+    /// Changes to another configuration.
     ///
     /// # Errors
-    /// A sink cannot be started: the sinks as they were, and why.
+    /// A sink cannot be started. Returns the sinks as they were, and the reason.
     pub fn follow<W: World>(
         self,
         configured: &[config::Sink],
         places: &[SinkPlace],
-        newest: &Arc<Newest>,
+        newest: &Arc<NewestFrames>,
     ) -> Result<Sinks, (Sinks, String)> {
         let mut new = Vec::new();
         for (sink, place) in configured.iter().zip(places) {
@@ -76,7 +76,7 @@ impl Sinks {
                 }
             }
         }
-        // Nothing can be refused from here on.
+        // No step can fail from here on.
         for sink in &new {
             if sink.delivery.is_none() {
                 newest.limit(sink.config.buffer, Arc::clone(&sink.numbers));
@@ -94,7 +94,7 @@ impl Sinks {
         if sinks.iter().all(|sink| sink.delivery.is_some()) {
             newest.clear();
         }
-        // What waits for them is delivered while others go on.
+        // Their waiting events are delivered while other sinks go on.
         old.iter().for_each(|sink| sink.close(Instant::now() + FAREWELL));
         let mut leaving = self.leaving;
         leaving.extend(old);
@@ -102,7 +102,7 @@ impl Sinks {
         Ok(Sinks { all: sinks, leaving })
     }
 
-    /// Where events go in.
+    /// The inlets of all sinks.
     pub fn outlets(&self) -> Outlets {
         Outlets::new(self.all.iter().map(|sink| (sink.place, Arc::clone(&sink.outlet))).collect())
     }
@@ -112,8 +112,8 @@ impl Sinks {
         self.all.iter().find(|sink| sink.delivery.is_none()).map(|sink| sink.place)
     }
 
-    /// Places of sinks as they are configured: those that they have, also under another
-    /// name, and new ones that no sink has now.
+    /// Places of configured sinks: their present ones, also under another name, and free ones
+    /// for new sinks.
     pub fn places(&self, configured: &[config::Sink]) -> Vec<SinkPlace> {
         let named = |name: &str| self.all.iter().find(|sink| *sink.config.name == *name);
         let renamed = |sink: &config::Sink| {
@@ -125,8 +125,8 @@ impl Sinks {
             let known = named(&sink.name).or_else(|| renamed(sink)).map(|known| known.place);
             given.push(known.filter(|place| !given.contains(&Some(*place))));
         }
-        // Beyond all of them first, as values for one that was there may be on the way, and
-        // the places of those that leave last.
+        // Places beyond all others come first, as values for a former sink may be on their way.
+        // The places of leaving sinks come last.
         let all = || (0..MAX_SINKS as u32).map(SinkPlace);
         let is_taken = |place: SinkPlace| self.all.iter().any(|sink| sink.place == place);
         let beyond = self.all.iter().map(|sink| sink.place.0 + 1).max().unwrap_or_default();
@@ -139,14 +139,14 @@ impl Sinks {
         given.map(Option::unwrap_or_default).collect()
     }
 
-    /// The numbers of each, with its name.
+    /// The numbers of each sink, with its name.
     pub fn numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         self.all.iter().map(Sink::named_numbers).collect()
     }
 
-    /// For each sink with a thread a number that grows every second unless the thread is
-    /// stuck; none for those that wait for whoever reads their lines, or have ended as
-    /// nobody does.
+    /// For each sink with a thread, a number that grows every second unless the thread is
+    /// stuck. Sinks that wait for a reader of their lines have none, and neither have ended
+    /// ones.
     pub fn beats(&self) -> impl Iterator<Item = (String, u64)> {
         let all = self.all.iter().filter_map(|sink| Some((sink, sink.delivery.as_ref()?)));
         let is_still = |lines: &JsonLines| lines.is_writing() || lines.is_closed();
@@ -154,19 +154,19 @@ impl Sinks {
         all.map(|(sink, one)| (format!("sink {}", sink.config.name), one.job.beat()))
     }
 
-    /// True if there were sinks, and nobody is left who gets anything.
+    /// True if there were sinks, and none has a receiver left.
     pub fn are_closed(&self) -> bool {
         let is_closed = |sink: &Sink| sink.lines().is_some_and(JsonLines::is_closed);
         !self.all.is_empty() && self.all.iter().all(is_closed)
     }
 
-    /// Opens the files that are written to anew.
+    /// Opens the files of sinks anew.
     pub fn reopen(&self) {
         self.all.iter().filter_map(Sink::lines).for_each(JsonLines::reopen);
     }
 
-    /// Ends all, and waits for that: they deliver what they have until the deadline. Gives
-    /// the numbers of each, with its name.
+    /// Ends all sinks, which deliver their events until the deadline, and waits for them.
+    /// Returns the final numbers of each, with its name.
     pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
         let all = || self.all.iter().chain(&self.leaving);
         all().for_each(|sink| sink.close(deadline));
@@ -190,7 +190,7 @@ impl Sink {
         self.delivery.as_ref()?.lines.as_ref()
     }
 
-    /// Nothing more goes in. A sink that is leaving gets no more time than it has.
+    /// Closes the inlet. A sink that is leaving gets no more time than it has.
     fn close(&self, deadline: Instant) {
         if let Some(Delivery { ring, .. }) = &self.delivery {
             ring.close(ring.deadline().map_or(deadline, |own| own.min(deadline)));
@@ -213,7 +213,7 @@ impl Sink {
 fn start<W: World>(
     place: SinkPlace,
     sink: &config::Sink,
-    newest: &Arc<Newest>,
+    newest: &Arc<NewestFrames>,
 ) -> Result<Sink, String> {
     let (config, numbers) = (sink.clone(), Arc::new(SinkNumbers::default()));
     let ring = Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
@@ -235,7 +235,7 @@ fn start<W: World>(
     Ok(Sink { place, config, numbers, outlet, delivery: Some(Delivery { ring, job, lines }) })
 }
 
-/// Says what each sink could not read or write if it were started here.
+/// Lists the files that each sink could not read or write if it were started here.
 pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
     sinks.iter().filter_map(|sink| {
         let problem = match &sink.kind {
@@ -248,7 +248,7 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
                     () if !directory_of(path).is_dir() => {
                         Some(problem("is in a folder that does not exist"))
                     }
-                    // Opening a FIFO may take long.
+                    // Opening a FIFO may block.
                     () if path.is_file() => {
                         let error = opened().err();
                         error.map(|error| problem(&format!("cannot be written: {error}")))
@@ -264,12 +264,12 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Says which files of a group cannot be read here.
+/// Lists the files of a group that cannot be read here.
 pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String> {
     let of_tls = group.access.tls.iter().flat_map(|_| tls.files());
     let files = group.access.password_file.clone().into_iter().chain(of_tls);
     let problem = |path: PathBuf| {
-        // Opening a FIFO may take long.
+        // Opening a FIFO may block.
         let opened = || std::fs::File::open(&path).map(drop);
         let found = std::fs::metadata(&path);
         let error =
@@ -296,7 +296,7 @@ impl Outlet for Ring {
     }
 }
 
-impl Outlet for Newest {
+impl Outlet for NewestFrames {
     fn push(&self, event: Arc<crate::fleet::frame::Event>) {
         self.tell(&event);
     }
@@ -324,15 +324,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
         let [a, b, c] = ["a", "b", "c"].map(|name| lines(name, &path(name)));
-        let newest = Arc::new(Newest::default());
+        let newest = Arc::new(NewestFrames::default());
         let mut sinks = Sinks::default();
         for (configured, places) in [
             (vec![a.clone(), b.clone()], vec![0, 1]),
             (vec![b.clone(), a.clone()], vec![1, 0]),
-            // One that goes makes no room for another at once,
+            // A sink that goes makes no room for another one at once,
             (vec![c.clone(), a.clone()], vec![2, 0]),
             (vec![a.clone(), b.clone(), c.clone()], vec![0, 3, 2]),
-            // but for the same under another name.
+            // but for the same one under another name.
             (vec![lines("d", &path("b")), a.clone(), c.clone()], vec![3, 0, 2]),
         ] {
             let places: Vec<SinkPlace> = places.into_iter().map(SinkPlace).collect();
@@ -342,7 +342,7 @@ mod tests {
                 Err((_, problem)) => panic!("{problem}"),
             };
         }
-        // Where there is no room beyond, what leaves makes room.
+        // Without room beyond, the places of leaving sinks are used.
         let many = |letter: char| -> Vec<config::Sink> {
             let names = (0..40).map(|number| format!("{letter}{number}"));
             let sinks = names.map(|name| lines(&name, &path(&name)));
@@ -362,7 +362,7 @@ mod tests {
         sinks.stop(Instant::now());
     }
 
-    /// It has had its time, and others need none.
+    /// Its time is over, and other sinks do not wait for it.
     #[tokio::test(start_paused = true)]
     async fn a_sink_that_left_and_is_stuck_keeps_nothing_from_ending() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -370,12 +370,12 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
         assert!(made.success());
         let mut reader = std::fs::File::options().read(true).write(true).open(&path).expect("one");
-        // As much as there is room for.
+        // This many fit into the ring.
         std::io::Write::write_all(&mut reader, &[b'\n'; 64 << 10]).expect("room");
         let span = Span::new(SourceId(0), 0, 0);
         let kind = SinkKind::JsonLines(Some(path));
         let sink = config::Sink { name: "a".into(), span, export: None, buffer: 1 << 20, kind };
-        let newest = Arc::new(Newest::default());
+        let newest = Arc::new(NewestFrames::default());
         let places = [SinkPlace(0)];
         let Ok(sinks) = Sinks::default().follow::<Machine>(&[sink], &places, &newest) else {
             panic!("it starts")
@@ -405,7 +405,7 @@ mod tests {
         let span = Span::new(SourceId(0), 0, 0);
         let sink =
             |buffer, kind| config::Sink { name: "a".into(), span, export: None, buffer, kind };
-        let newest = Arc::new(Newest::default());
+        let newest = Arc::new(NewestFrames::default());
         let shows = |buffer| sink(buffer, SinkKind::Prometheus);
         let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[SinkPlace(0)], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
@@ -430,7 +430,7 @@ mod tests {
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());
         newest.tell(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
-        assert!(newest.of("web1:44321").is_some());
+        assert!(newest.frame_of("web1:44321").is_some());
         assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }
 }

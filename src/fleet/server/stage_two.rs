@@ -1,5 +1,5 @@
-//! Computes across hosts: a thread that hears what every host did in a slot, and
-//! hands the values of the fleet to sinks once the slot and its grace are over.
+//! The thread that computes across hosts (stage two). It gets the results of every host in a
+//! slot. It passes the values of the fleet to sinks once the slot and its grace time are over.
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -14,48 +14,48 @@ use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
 use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
-use crate::fleet::log::Told;
+use crate::fleet::log::ToldMistakes;
 use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
-use crate::fleet::sinks::held_bytes::Held;
+use crate::fleet::sinks::held_bytes::HeldBytes;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::target::Target;
 use crate::fleet::world::{Job, World};
 
-/// Bytes of messages that wait at most. Beyond that frames are dropped, and counted: a
-/// slot of the largest fleet fits in.
+/// Bytes of messages that wait at most. A slot of the largest fleet fits in. Beyond that,
+/// frames are dropped and counted.
 const MOST_WAITING: usize = 256 << 20;
 
-/// The thread that computes across hosts, as the server sees it.
+/// A handle of the thread that computes across hosts.
 #[derive(Debug)]
-pub struct Computing {
+pub struct StageTwoThread {
     inlet: Arc<Inlet>,
     job: Job,
 }
 
-/// Where hosts and the server leave what the thread of stage two reads.
+/// The inlet of the thread, for hosts and the server.
 #[derive(Debug)]
 pub struct Inlet {
     sender: UnboundedSender<Message>,
-    /// What waits of hosts, which is bounded.
-    waiting: Arc<Mutex<Held>>,
+    /// The bounded bytes of waiting frames.
+    waiting: Arc<Mutex<HeldBytes>>,
     numbers: Arc<Numbers>,
 }
 
-/// What is counted.
+/// Counts of stage two.
 #[derive(Debug, Default)]
 pub struct Numbers {
     /// Slots that were computed.
     pub slots: Number,
-    /// Frames that came after their slot's grace.
+    /// Frames that came after their slot's grace time.
     pub late: Number,
-    /// Frames of hosts that are no targets any more.
+    /// Frames of hosts that are no longer targets.
     pub unexpected: Number,
     /// Frames for which there was no room.
     pub overflow: Number,
-    /// Aggregates without a value, as there were too many values or a sum was too large.
+    /// Aggregates without a value: too many values for a quantile, or a sum that overflowed.
     pub refused: Number,
-    /// Bytes of values of hosts that are kept for slots.
+    /// Bytes of hosts' values that are kept for slots.
     pub kept_bytes: Number,
 }
 
@@ -65,65 +65,65 @@ enum Message {
     Failed(Arc<Target>, Slot),
     Missed(Arc<Target>, Slot),
     Follow(Box<StageTwo>, Vec<Arc<Target>>, Outlets),
-    /// Nothing is defined any more.
+    /// There are no definitions any more.
     Leave,
     End,
 }
 
-impl Computing {
-    /// Begins with definitions over the fleet and its hosts.
+impl StageTwoThread {
+    /// Starts the thread with definitions over the fleet and its hosts.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot be started.
     pub fn start<W: World>(
         engine: Arc<Engine>,
         plan: &StageTwo,
         targets: Vec<Arc<Target>>,
         outlets: Outlets,
-    ) -> std::io::Result<Computing> {
+    ) -> std::io::Result<StageTwoThread> {
         let (sender, receiver) = unbounded_channel();
-        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Mutex<Held>>::default());
+        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Mutex<HeldBytes>>::default());
         let inlet = Inlet { sender, waiting: Arc::clone(&waiting), numbers: Arc::clone(&numbers) };
         let plan = plan.clone();
         let work =
             move || Work::<W>::new(engine, plan, &targets, outlets, numbers).run(receiver, waiting);
         let job = W::spawn("stage-two", work)?;
-        Ok(Computing { inlet: Arc::new(inlet), job })
+        Ok(StageTwoThread { inlet: Arc::new(inlet), job })
     }
 
-    /// Where hosts tell what they did.
+    /// The inlet for hosts.
     pub fn across(&self) -> Arc<dyn Across> {
         Arc::clone(&self.inlet) as Arc<dyn Across>
     }
 
-    /// Grows every second unless its thread is stuck.
+    /// A number that grows every second unless the thread is stuck.
     pub fn beat(&self) -> u64 {
         self.job.beat()
     }
 
-    /// Bytes of what waits for it, and of what it keeps.
+    /// Bytes of its waiting messages, and of its state.
     pub fn bytes(&self) -> u64 {
         lock(&self.inlet.waiting).bytes() as u64 + self.numbers().kept_bytes.get()
     }
 
-    /// What was counted.
+    /// The counts.
     pub fn numbers(&self) -> &Numbers {
         &self.inlet.numbers
     }
 
-    /// Goes over to other definitions, hosts and sinks.
+    /// Changes to other definitions, hosts and sinks.
     pub fn follow(&self, plan: &StageTwo, targets: Vec<Arc<Target>>, outlets: Outlets) {
-        // A thread that is gone has nothing to follow.
+        // A thread that is gone needs no plan.
         let _ = self.inlet.sender.send(Message::Follow(Box::new(plan.clone()), targets, outlets));
     }
 
-    /// Ends it, as nothing is defined across hosts any more: all its series end.
+    /// Ends the thread, as there are no definitions across hosts any more. All its series end.
     pub fn leave(self) {
-        // A thread that is gone has nothing to say.
+        // A thread that is gone has no series.
         let _ = self.inlet.sender.send(Message::Leave);
     }
 
-    /// Ends it, and waits for that until the deadline. No series is marked stale.
+    /// Ends the thread, and waits for it until the deadline. No series is marked stale.
     pub fn stop(self, deadline: Instant) {
         let _ = self.inlet.sender.send(Message::End);
         self.job.join(deadline);
@@ -136,13 +136,13 @@ impl Inlet {
             self.numbers.overflow.add(1);
             return;
         }
-        // A thread that is gone has nothing to hear.
+        // A thread that is gone needs no messages.
         let _ = self.sender.send(message);
     }
 }
 
-/// Counts what waits from now on; false if there is no room for it.
-fn has_room_for(waiting: &Mutex<Held>, message: &Message) -> bool {
+/// Counts a message as waiting. Returns false if there is no room for it.
+fn has_room_for(waiting: &Mutex<HeldBytes>, message: &Message) -> bool {
     let mut held = lock(waiting);
     held.add_bytes(size_of::<Message>());
     if let Message::Event(event) = message {
@@ -156,8 +156,8 @@ fn has_room_for(waiting: &Mutex<Held>, message: &Message) -> bool {
     !is_full
 }
 
-/// A message does not wait any more. What the server says was not counted.
-fn came_out(waiting: &Mutex<Held>, message: &Message) {
+/// Counts a message as no longer waiting. Messages of the server are not counted.
+fn came_out(waiting: &Mutex<HeldBytes>, message: &Message) {
     let mut held = lock(waiting);
     match message {
         Message::Event(event) => held.remove(event),
@@ -183,7 +183,7 @@ impl Across for Inlet {
     }
 }
 
-/// What the thread of stage two does.
+/// The work of the thread.
 struct Work<W: World> {
     plan: StageTwo,
     aggregates: Aggregates,
@@ -191,7 +191,7 @@ struct Work<W: World> {
     numbers: Arc<Numbers>,
     /// The slot that ends next.
     next: Slot,
-    told: Told,
+    told: ToldMistakes,
     world: PhantomData<fn() -> W>,
 }
 
@@ -206,12 +206,16 @@ impl<W: World> Work<W> {
         let aggregates = aggregates(engine, &plan, targets);
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
-        Work { plan, aggregates, outlets, numbers, next, told: Told::default(), world }
+        Work { plan, aggregates, outlets, numbers, next, told: ToldMistakes::default(), world }
     }
 
-    async fn run(mut self, mut messages: UnboundedReceiver<Message>, waiting: Arc<Mutex<Held>>) {
+    async fn run(
+        mut self,
+        mut messages: UnboundedReceiver<Message>,
+        waiting: Arc<Mutex<HeldBytes>>,
+    ) {
         loop {
-            // What has come by now came in time, however long this thread was away.
+            // Messages that are here by now came in time, however long this thread was held up.
             for _ in 0..messages.len() {
                 let Ok(message) = messages.try_recv() else { break };
                 came_out(&waiting, &message);
@@ -225,7 +229,7 @@ impl<W: World> Work<W> {
                 self.finish(now);
                 continue;
             }
-            // The clock may be set meanwhile, which is noticed within a second.
+            // The clock may be set meanwhile. The loop notices that within a second.
             let patience = due.since(now).min(Duration::from_secs(1));
             let Ok(message) = tokio::time::timeout(patience, messages.recv()).await else {
                 continue;
@@ -238,7 +242,7 @@ impl<W: World> Work<W> {
         }
     }
 
-    /// Does what a message says; breaks if that is to end.
+    /// Obeys a message; breaks if the thread must end.
     fn obey(&mut self, message: Message) -> ControlFlow<()> {
         match message {
             Message::Event(event) => {
@@ -296,7 +300,7 @@ impl<W: World> Work<W> {
             if plan.schedule.interval != self.plan.schedule.interval {
                 self.next = first_slot(&plan, W::now());
             }
-            self.told = Told::default();
+            self.told = ToldMistakes::default();
             self.plan = plan;
         }
         self.outlets = outlets;
@@ -325,13 +329,13 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
     aggregates
 }
 
-/// The first slot that is computed of those from a time on. In the one that the time is in,
-/// some hosts were due before anybody asked them.
+/// The first complete slot from a time on. In the present slot some hosts were due before the
+/// start.
 fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
     Slot(slot_of(plan, time).0 + 1)
 }
 
-/// The slot that a time is in.
+/// The slot of a time.
 fn slot_of(plan: &StageTwo, time: Nanos) -> Slot {
     crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
 }

@@ -1,6 +1,5 @@
-//! One connection to a receiver, over which requests go one after the other;
-//! it is made again where it was lost. What is sent is not known here, nor
-//! what becomes of it.
+//! One connection to a receiver. Requests use it one after the other, and a lost connection is
+//! made again. This module handles messages as bytes.
 
 use std::fmt;
 use std::future::Future;
@@ -30,21 +29,21 @@ use crate::fleet::socket::{PATIENCE, first_of};
 /// Most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// Where a receiver is.
+/// The address of a receiver.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     uri: Uri,
     host: Box<str>,
     port: u16,
-    /// True if it begins with `https://`.
+    /// True for `https://`.
     pub is_encrypted: bool,
 }
 
 impl Url {
-    /// Reads `http://HOST[:PORT]/PATH` or `https://...`.
+    /// Parses `http://HOST[:PORT]/PATH` or `https://...`.
     ///
     /// # Errors
-    /// What is wrong with it, without what may be a password.
+    /// The text is wrong. The message omits possible passwords.
     pub fn parse(text: &str) -> Result<Url, String> {
         let after_scheme = |scheme: &str| text.strip_prefix(scheme)?.strip_prefix("://");
         let (is_encrypted, rest) = match (after_scheme("http"), after_scheme("https")) {
@@ -68,7 +67,7 @@ impl Url {
             return Err("the URL names no host".into());
         }
         let given = authority.port_u16();
-        // What stands behind the host and is no port.
+        // The text behind the host is no port.
         if given.is_none() && authority.as_str().len() > authority.host().len() {
             return Err("the port of the URL is no number from 0 to 65535".into());
         }
@@ -76,7 +75,7 @@ impl Url {
         Ok(Url { host: host.into(), port, is_encrypted, uri })
     }
 
-    /// As it is shown: without a query, which may hold a token.
+    /// The URL as it is shown: without the query, which may have a token.
     pub fn text(&self) -> String {
         let text = self.uri.to_string();
         text.split('?').next().unwrap_or_default().to_owned()
@@ -89,21 +88,20 @@ impl fmt::Debug for Url {
     }
 }
 
-/// How a sender says who it is. Files are read for each request, so that they can
-/// be changed.
+/// Credentials of a sender. Their files are read for each request, so that they can be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// It does not.
+    /// No credentials.
     #[default]
     None,
-    /// By a name and a password.
+    /// A name and a password.
     Basic {
         /// The name.
         user: String,
         /// The file of the password.
         password_file: PathBuf,
     },
-    /// By a token.
+    /// A token.
     Bearer {
         /// The file of the token.
         token_file: PathBuf,
@@ -134,23 +132,22 @@ impl Credentials {
     }
 }
 
-/// What messages of remote write are sent by, one after the other.
+/// A client that sends messages of remote write, one after the other.
 pub trait Client: Sized + Send + 'static {
-    /// A client that is not connected yet. Over TLS it believes the authorities of
-    /// the file, else those of the system.
+    /// A client without a connection. Over TLS it trusts the authorities of the file, or else
+    /// those of the system.
     ///
     /// # Errors
     /// A file cannot be used.
     fn new(url: Url, credentials: Credentials, authorities: Option<&Path>) -> Result<Self, String>;
 
-    /// Sends a message. If this future is dropped before it is ready, the connection
-    /// is lost.
+    /// Sends a message. Dropping this future before it is ready breaks the connection.
     ///
     /// # Errors
     /// There is no answer: [`NoResponse::Broken`].
     fn send(&mut self, body: Bytes) -> impl Future<Output = Result<Response, NoResponse>>;
 
-    /// Forgets the connection: whatever is under way on it is lost.
+    /// Drops the connection, and with it any message on its way.
     fn disconnect(&mut self);
 }
 
@@ -175,7 +172,7 @@ impl Client for HttpClient {
 
     async fn send(&mut self, body: Bytes) -> Result<Response, NoResponse> {
         if let Some(connection) = self.connection.take().filter(|kept| !kept.is_closed()) {
-            // The receiver may have closed a connection that was idle.
+            // The receiver may have closed an idle connection.
             if let Ok(response) = self.send_over(connection, body.clone()).await {
                 return Ok(response);
             }
@@ -236,7 +233,7 @@ impl HttpClient {
     }
 }
 
-/// Why there is no encrypted connection, and what to do.
+/// The message for a failed encrypted connection, with advice.
 fn no_tls(error: &io::Error) -> String {
     use rustls::Error::{InvalidCertificate, InvalidMessage};
     match error.get_ref().and_then(|cause| cause.downcast_ref()) {
@@ -262,7 +259,7 @@ async fn handshake(
     stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 ) -> Result<SendRequest<Full<Bytes>>, String> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
-    // It ends when the sender is gone, or the receiver closes it.
+    // The task ends when the sender is dropped, or the receiver closes the connection.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!("connection to a receiver: {error}");
@@ -271,7 +268,7 @@ async fn handshake(
     Ok(sender)
 }
 
-/// The first line of an answer, and whether all of it was read.
+/// The first line of an answer, and whether all of the answer was read.
 async fn said(body: Incoming) -> (String, bool) {
     let Ok(body) = Limited::new(body, MAX_ANSWER_BYTES).collect().await else {
         return (String::new(), false);

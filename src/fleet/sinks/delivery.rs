@@ -1,5 +1,5 @@
-//! Decides by the answer to a message: it is delivered, it is dropped, or it is sent
-//! again after some time. Nothing is sent here, and no clock is read.
+//! Decides by the answer to a message: it is delivered, dropped, or sent again after some time.
+//! Other modules send it and read the clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,8 +8,7 @@ use super::numbers::RequestOutcome;
 /// Upper limit of a receiver's `Retry-After`.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
-/// Times between tries that fail one after the other: each is about twice the one
-/// before.
+/// Pauses between failed attempts: each is about twice the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first.
@@ -39,13 +38,13 @@ impl Backoff {
 pub struct Response {
     /// Status of HTTP.
     pub status: u16,
-    /// When to come again, if it says so.
+    /// Time after which to try again, if the receiver gives one.
     pub retry_after: Option<Duration>,
-    /// The first line of what it says, as it came.
+    /// The first line of the answer's text, unchanged.
     pub said: String,
 }
 
-/// Why there is no answer.
+/// Reason for having no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoResponse {
     /// It took too long.
@@ -54,18 +53,18 @@ pub enum NoResponse {
     Broken(String),
 }
 
-/// What becomes of a message.
+/// Decision about a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is delivered.
     Done,
-    /// It is refused, and always will be.
+    /// It is refused for good.
     Drop,
-    /// It is sent again: when [`Backoff`] says, or later if the receiver says so.
+    /// It is sent again, after the time of [`Backoff`], or later if the receiver asks for it.
     Again(Option<Duration>),
 }
 
-/// What becomes of a message, and how its request is counted.
+/// The decision about a message, and the outcome for counting its request.
 pub fn judge(answer: &Result<Response, NoResponse>) -> (Verdict, RequestOutcome) {
     match answer {
         Ok(Response { status: 200..300, .. }) => (Verdict::Done, RequestOutcome::Accepted),

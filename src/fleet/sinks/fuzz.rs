@@ -1,4 +1,4 @@
-//! What fuzzers call: text from outside that sinks read or pass on.
+//! Entries for fuzzers: foreign text that sinks parse or pass on.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use super::client::Url;
 use super::delivery::{MAX_RETRY_AFTER, retry_after};
 use super::encode::Encoder;
 use super::names::MOST_LABELS;
-use super::newest_frames::Newest;
+use super::newest_frames::NewestFrames;
 use super::query::{Query, format};
 use super::text::{Format, Writer};
 use super::{samples, scrape};
@@ -17,7 +17,7 @@ use crate::fleet::frame::{Event, Instances, Schema};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
 
-/// Takes lines: queries, headers and URLs; names and values of labels.
+/// Uses each line as a query, header, URL, and name or value of a label.
 ///
 /// # Panics
 /// A promise is broken.
@@ -37,7 +37,7 @@ fn requests(line: &str) {
     let _ = format(line);
     let epoch = SystemTime::UNIX_EPOCH;
     assert!(retry_after(line, epoch).is_none_or(|time| time <= MAX_RETRY_AFTER));
-    // What may hold a password is not repeated.
+    // A possible password is not repeated.
     if let Err(error) = Url::parse(line) {
         assert!(!error.contains('@'), "{error}");
     }
@@ -71,13 +71,13 @@ fn series(lines: &[&str]) {
         2
     );
 
-    let newest = Newest::default();
+    let newest = NewestFrames::default();
     newest.tell(&Arc::new(event));
     for format in [Format::Text, Format::OpenMetrics] {
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
         let choice = scrape::Choice { sink: SinkPlace(0), times: false };
-        if let Some(shown) = newest.of(line(0)) {
+        if let Some(shown) = newest.frame_of(line(0)) {
             scrape::write(&mut writer, &shown, &choice);
         }
         writer.finish();
@@ -85,7 +85,7 @@ fn series(lines: &[&str]) {
     }
 }
 
-/// A sample is a name, labels with names that are sorted and differ, and a value.
+/// Checks that a sample has a name, labels with sorted different names, and a value.
 fn check_line(line: &str) {
     let is_word = |text: &str| {
         let mut chars = text.chars();

@@ -5,31 +5,31 @@ use rustc_hash::FxHashMap;
 
 use crate::fleet::frame::{Event, Part};
 
-/// The bytes of events.
+/// Bytes of waiting events.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct HeldBytes {
     bytes: usize,
-    /// How often each part is held, by its address.
+    /// Number of holders of each part, by its address.
     parts: FxHashMap<usize, usize>,
 }
 
-impl Held {
+impl HeldBytes {
     /// Bytes of all events, with their parts.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Something else is there, of so many bytes.
+    /// Adds other data of this size.
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
-    /// Something else is not there any more.
+    /// Removes other data of this size.
     pub fn remove_bytes(&mut self, bytes: usize) {
         self.bytes -= bytes;
     }
 
-    /// An event is there.
+    /// Adds an event.
     pub fn add(&mut self, event: &Event) {
         self.bytes += event.bytes();
         for (part, times) in runs(event) {
@@ -41,7 +41,7 @@ impl Held {
         }
     }
 
-    /// An event that was there is not any more.
+    /// Removes an event that was added.
     pub fn remove(&mut self, event: &Event) {
         self.bytes -= event.bytes();
         for (part, times) in runs(event) {
@@ -55,8 +55,8 @@ impl Held {
     }
 }
 
-/// The parts of an event, and how often each follows itself: metrics of one domain often
-/// have the same instances.
+/// Runs of equal parts of an event, with their lengths: metrics of one domain often share their
+/// instances.
 fn runs(event: &Event) -> impl Iterator<Item = (Part<'_>, usize)> {
     let mut all = event.parts().peekable();
     std::iter::from_fn(move || {

@@ -1,13 +1,13 @@
-//! Sinks: who gets what the fleet measured. Each has its own [`ring::Ring`] or
-//! keeps only what is newest, so that nobody waits for it.
+//! Sinks: the destinations of values. Each has its own [`ring::Ring`], or keeps only the newest
+//! frames, so that no host waits for it.
 //!
 //! ```text
 //!                 ┌─ ring ─► encode ─► remote_write ─► client ─► receiver
 //! Event ──────────┤
-//!                 └─ newest ─► scrape, text ◄─ http ◄─ whoever asks
+//!                 └─ newest ─► scrape, text ◄─ http ◄─ clients
 //! ```
 //!
-//! Names, labels and values of series are the same in all of them ([`names`]).
+//! Names, labels and values of series are the same in all sinks ([`names`]).
 
 pub mod client;
 pub mod delivery;

@@ -1,5 +1,4 @@
-//! The newest frame of every host, for those who ask for it later, within a number of
-//! bytes. How it is shown is not known here.
+//! The newest frame of every host, for later requests, within a number of bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,11 +11,11 @@ use crate::fleet::frame::{Event, Frame, Stale, StaleReason};
 
 /// The newest frames.
 ///
-/// Where there is no room for the frame of a host, none of that host is shown, and that
-/// is counted as a dropped event: what is shown is never old. The frame of the fleet
-/// itself always has room.
+/// If there is no room for a host's frame, no frame of the host is shown, and a dropped event
+/// is counted: a frame that is shown is never old. The frame of the fleet itself always has
+/// room.
 #[derive(Debug, Default)]
-pub struct Newest(Mutex<State>);
+pub struct NewestFrames(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -33,23 +32,23 @@ impl Default for State {
     }
 }
 
-/// By name of the target.
-type Hosts = HashMap<Box<str>, Shown>;
+/// Frames by name of the target.
+type Hosts = HashMap<Box<str>, HostFrame>;
 
-/// The newest frame of a host, and series in it that have ended since.
+/// The newest frame of a host, and the series in it that have ended since.
 #[derive(Clone, Debug)]
-pub struct Shown {
-    /// Is an [`Event::Frame`].
+pub struct HostFrame {
+    /// Always an [`Event::Frame`].
     frame: Arc<Event>,
-    /// Are [`Event::Stale`].
+    /// Always [`Event::Stale`].
     ended: Vec<Arc<Event>>,
-    /// Of all of them.
+    /// Bytes of all these events.
     bytes: usize,
 }
 
-impl Newest {
+impl NewestFrames {
     /// Sets a limit in bytes ([`Event::bytes`]), and the counters of delivered and dropped
-    /// events. Without a call there is no limit.
+    /// events. Before this call there is no limit.
     pub fn limit(&self, bytes: usize, numbers: Arc<SinkNumbers>) {
         let mut state = self.lock();
         state.limit = bytes;
@@ -57,15 +56,15 @@ impl Newest {
         state.tell();
     }
 
-    /// Forgets all frames, as they are shown to nobody any more, and keeps no others
-    /// until there is a limit again.
+    /// Forgets all frames, as no listener shows them any more. It keeps no others until there
+    /// is a limit again.
     pub fn clear(&self) {
         let mut state = self.lock();
         (state.hosts, state.bytes, state.limit) = (Hosts::default(), 0, 0);
         state.tell();
     }
 
-    /// Takes note of what happened on a host.
+    /// Adds an event of a host.
     pub fn tell(&self, event: &Arc<Event>) {
         let state = &mut *self.lock();
         state.numbers.events.add(1);
@@ -81,12 +80,12 @@ impl Newest {
         state.tell();
     }
 
-    /// The frame of a host. `None` if the host is not known or has none now.
-    pub fn of(&self, target: &str) -> Option<Shown> {
+    /// The frame of a host. `None` if the host is unknown, or has no frame now.
+    pub fn frame_of(&self, target: &str) -> Option<HostFrame> {
         self.lock().hosts.get(target).cloned()
     }
 
-    /// What is counted of the sink that shows the frames.
+    /// The counts of the sink that shows the frames.
     pub fn numbers(&self) -> Arc<SinkNumbers> {
         Arc::clone(&self.lock().numbers)
     }
@@ -111,18 +110,18 @@ impl State {
             return;
         }
         self.bytes += bytes;
-        let shown = Shown { frame: Arc::clone(event), ended: Vec::new(), bytes };
+        let shown = HostFrame { frame: Arc::clone(event), ended: Vec::new(), bytes };
         self.hosts.insert(target.name.clone(), shown);
     }
 
-    /// Forgets what is known of the host of an event.
+    /// Forgets the frame of an event's host.
     fn forget(&mut self, event: &Event) {
         if let Some(shown) = self.hosts.remove(&event.target().name) {
             self.bytes -= shown.bytes;
         }
     }
 
-    /// Takes note of series that have ended.
+    /// Notes series that have ended.
     fn end(&mut self, event: &Arc<Event>) {
         if let Some(kept) = self.hosts.get_mut(&event.target().name) {
             kept.ended.push(Arc::clone(event));
@@ -138,7 +137,7 @@ impl State {
     }
 }
 
-impl Shown {
+impl HostFrame {
     /// The frame.
     pub fn frame(&self) -> &Frame {
         match &*self.frame {
@@ -173,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_ended_is_not_there_until_it_is_again() {
-        let newest = Newest::default();
+        let newest = NewestFrames::default();
         let target = samples::target("web1:44321", Labels::default());
         let metric =
             samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
@@ -187,7 +186,7 @@ mod tests {
             Arc::new(samples::stale(&target, slot, reason, &schema, series))
         };
         let ended = || {
-            let shown = newest.of("web1:44321");
+            let shown = newest.frame_of("web1:44321");
             shown.map(|shown| shown.ended().len())
         };
         newest.tell(&stale(0, StaleReason::Missed, &["a"]));
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_not_shown_and_counted() {
-        let (newest, numbers) = (Newest::default(), Arc::<SinkNumbers>::default());
+        let (newest, numbers) = (NewestFrames::default(), Arc::<SinkNumbers>::default());
         let schema = || {
             let metric =
                 samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
@@ -219,11 +218,12 @@ mod tests {
         let one = of(&hosts[0], 1).bytes();
         newest.limit(2 * one, Arc::clone(&numbers));
         hosts.iter().for_each(|host| newest.tell(&of(host, 1)));
-        let shown = || ["a", "b", "c", "fleet"].map(|name| usize::from(newest.of(name).is_some()));
+        let shown =
+            || ["a", "b", "c", "fleet"].map(|name| usize::from(newest.frame_of(name).is_some()));
         assert_eq!(shown(), [1, 1, 0, 0]);
         let counted = || (numbers.dropped_overflow.get(), numbers.ring_bytes.get() as usize);
         assert_eq!(counted(), (1, 2 * one));
-        // A host whose frame has become too large shows no old one, and makes room.
+        // A host whose frame has become too large keeps no old one, and makes room.
         newest.tell(&of(&hosts[1], 100));
         newest.tell(&of(&hosts[2], 1));
         assert_eq!((shown(), counted()), ([1, 0, 1, 0], (2, 2 * one)));

@@ -1,16 +1,16 @@
-//! Values of frames as the numbers that receivers know, which are doubles.
+//! Values of frames as doubles, which are the numbers of receivers.
 
 use std::fmt::Write as _;
 
 use pmderive_runtime::model::ValueType;
 
-/// What a double is that is not a number; with other bits it may mean more.
+/// The double for "not a number". Other bits may have another meaning.
 pub const NOT_A_NUMBER: f64 = f64::from_bits(0x7ff8_0000_0000_0001);
 
-/// Tells a receiver of remote write that a series has ended.
+/// The double that marks the end of a series in remote write.
 pub const ENDED: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
-/// The value as a double, the nearest one if there is none; `bits` are those of
+/// The value as the nearest double; `bits` are those of
 /// [`Column::bits`](crate::fleet::columns::Column::bits).
 pub fn as_double(value_type: ValueType, bits: u64) -> f64 {
     let double = match value_type {
@@ -24,7 +24,7 @@ pub fn as_double(value_type: ValueType, bits: u64) -> f64 {
     if double.is_nan() { NOT_A_NUMBER } else { double }
 }
 
-/// Writes a value so that reading it gives [`as_double`]; whole numbers in full.
+/// Writes a value that reads back as [`as_double`]; whole numbers have all digits.
 pub fn write(out: &mut String, value_type: ValueType, bits: u64) {
     let mut digits = itoa::Buffer::new();
     match value_type {
@@ -36,7 +36,7 @@ pub fn write(out: &mut String, value_type: ValueType, bits: u64) {
     }
 }
 
-/// Writes the fewest digits that are this double and no other.
+/// Writes the fewest digits that only this double has.
 pub fn write_double(out: &mut String, double: f64) {
     if double.is_nan() {
         out.push_str("NaN");
@@ -70,7 +70,7 @@ mod tests {
             (ValueType::F64, 1e300_f64.to_bits(), "1e300"),
             (ValueType::F64, 5e-324_f64.to_bits(), "5e-324"),
             (ValueType::F64, f64::NEG_INFINITY.to_bits(), "-Inf"),
-            // Whoever computes this value does not end a series.
+            // A computed value with these bits does not end a series.
             (ValueType::F64, 0x7ff0_0000_0000_0002, "NaN"),
         ];
         for (value_type, bits, text) in cases {

@@ -1,24 +1,24 @@
-//! The numbers of one sink: what went in, what came out, what was dropped, and
-//! why. They only count; nobody waits for anybody here.
+//! The counts of one sink: events and samples that went in, came out, or were dropped, and why.
+//! Counting never waits.
 
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
 
 use super::text::{Kind, Writer};
 
-/// How a request ended: of a sink that sends, or to one that answers.
+/// Outcome of a request, by a sink that sends or to one that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
     /// It was accepted.
     Accepted,
-    /// It was refused, and will be if it is made again: 3xx, 4xx.
+    /// It was refused for good: 3xx, 4xx.
     Refused,
-    /// 429: not now.
+    /// 429: it was too early.
     Throttled,
     /// 5xx.
     Failed,
     /// There was no answer in time.
     TimedOut,
-    /// There was no connection, or what came was no answer.
+    /// There was no connection, or no valid answer.
     Broken,
 }
 
@@ -33,38 +33,38 @@ impl RequestOutcome {
     ];
 }
 
-/// The numbers of one sink.
+/// The counts of one sink.
 #[derive(Debug, Default)]
 pub struct SinkNumbers {
-    /// Events offered to it.
+    /// Events offered to the sink.
     pub events: Number,
-    /// Events dropped since there was no room.
+    /// Events dropped for want of room.
     pub dropped_overflow: Number,
-    /// Events dropped since it had to end before it had come to them.
+    /// Events dropped because the sink had to end before their turn.
     pub dropped_closed: Number,
-    /// Samples that are through.
+    /// Samples that were delivered.
     pub samples: Number,
-    /// Samples dropped since they were refused.
+    /// Samples dropped because they were refused.
     pub dropped_refused: Number,
-    /// Samples dropped since they had become too old.
+    /// Samples dropped because they were too old.
     pub dropped_old: Number,
-    /// Samples dropped since the sink had to end.
+    /// Samples dropped because the sink had to end.
     pub dropped_unsent: Number,
-    /// Labels left out since there were too many, or their names too long.
+    /// Labels left out because there were too many, or their names were too long.
     pub labels_left_out: Number,
     /// Bytes sent, as they are on the wire.
     pub bytes: Number,
-    /// Requests made again.
+    /// Requests that were repeated.
     pub retries: Number,
-    /// Bytes of what waits.
+    /// Bytes of waiting events.
     pub ring_bytes: Number,
-    /// Events that wait.
+    /// Number of waiting events.
     pub ring_events: Number,
-    /// Bytes that may wait.
+    /// Limit of waiting bytes.
     pub ring_limit: Number,
-    /// Bytes of labels that are kept encoded.
+    /// Bytes of encoded labels in the cache.
     pub label_bytes: Number,
-    /// How long requests, or writing, took.
+    /// Durations of requests, or of writes.
     pub latency: Histogram,
     requests: [Number; RequestOutcome::ALL.len()],
 }
@@ -75,7 +75,7 @@ impl SinkNumbers {
         self.requests[outcome as usize].add(1);
     }
 
-    /// Requests that ended like this.
+    /// The number of requests with this outcome.
     pub fn requests(&self, outcome: RequestOutcome) -> u64 {
         self.requests[outcome as usize].get()
     }
@@ -83,8 +83,8 @@ impl SinkNumbers {
 
 type Reasons = &'static [(&'static str, fn(&SinkNumbers) -> &Number)];
 
-/// The families of numbers: suffix of the name, what it is, the label that tells
-/// its parts apart, and these.
+/// Families of metrics: suffix of the name, help, the label that tells its parts apart, and
+/// these parts.
 const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
     ("events_total", Kind::Counter, "Events offered to a sink.", "", &[("", |n| &n.events)]),
     (
@@ -138,7 +138,7 @@ const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
     ),
 ];
 
-/// Writes the numbers of sinks, each with its name.
+/// Writes the metrics of sinks, each with its name.
 pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n SinkNumbers)]) {
     for (suffix, kind, help, label, parts) in FAMILIES {
         let name = format!("pmderive_sink_{suffix}");

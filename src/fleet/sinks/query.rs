@@ -1,14 +1,13 @@
-//! What requests say besides their path: the query, and which form of text is
-//! wanted.
+//! Parameters of requests: the query, and the wanted form of text.
 
 use super::text::Format;
 
-/// The query of a request: what stands behind the `?`.
+/// The query of a request: the text behind the `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads `a=b&c=d`; `None` if what is escaped in it is no text.
+    /// Parses `a=b&c=d`. `None` if an escape in it is wrong.
     pub fn parse(text: &str) -> Option<Query> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let pair = |pair: &str| {
@@ -24,7 +23,7 @@ impl Query {
     }
 }
 
-/// `None` if it is not UTF-8, or an escape is none.
+/// Replaces escapes. `None` if one is wrong, or the result is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -42,8 +41,7 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What a header such as `Accept` lists, in small letters, and how much each is wanted, as
-/// RFC 9110 has it.
+/// The entries of a header such as `Accept`, in lower case, each with its weight (RFC 9110).
 pub fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
     header.split(',').map(|wanted| {
         let mut parts = wanted.split(';').map(str::trim);
@@ -56,8 +54,7 @@ pub fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
     })
 }
 
-/// The form of text that an `Accept` header prefers; of two that are wanted alike
-/// OpenMetrics.
+/// The form of text that an `Accept` header prefers; OpenMetrics if it has no preference.
 pub fn format(accept: &str) -> Format {
     let (mut open, mut text) = (0.0_f32, 0.0_f32);
     for (media, quality) in weighted(accept) {

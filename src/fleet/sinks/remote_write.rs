@@ -1,6 +1,6 @@
-//! The sink that sends to a receiver of Prometheus' remote write 1.0. It encodes,
-//! compresses, sends and waits in a thread of its own; messages go one after the
-//! other, so that the samples of a series come in their order.
+//! The sink that sends to a receiver of Prometheus' remote write 1.0. It encodes, compresses,
+//! sends and waits in a thread of its own. It sends one message after the other, so the samples
+//! of a series arrive in order.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -21,22 +21,21 @@ use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
 use crate::syntax::counted;
 
-/// Most characters of what a receiver says that are logged.
+/// Characters of a receiver's answer that are logged, at most.
 const MAX_SAID: usize = 200;
 
-/// Where a sink sends to, and how.
+/// Options of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderOptions {
-    /// What it is called in logs and numbers.
+    /// Its name in logs and metrics.
     pub name: String,
-    /// Place of the sink, whose metrics are sent.
+    /// Place of the sink whose metrics it sends.
     pub sink: SinkPlace,
     /// The receiver.
     pub url: Url,
-    /// Who we are.
+    /// Credentials for the receiver.
     pub credentials: Credentials,
-    /// File of the authorities that are believed, in PEM form; those of the
-    /// system are without.
+    /// File of the trusted authorities, in PEM form; `None` for those of the system.
     pub authorities: Option<PathBuf>,
     /// Time for a request, connecting included.
     pub timeout: Duration,
@@ -44,14 +43,14 @@ pub struct SenderOptions {
     pub most_samples: usize,
     /// Longest time that samples wait for a message to become full.
     pub longest_wait: Duration,
-    /// Age at which samples are not sent any more.
+    /// Age from which on samples are not sent.
     pub most_age: Duration,
-    /// Times between tries.
+    /// Pauses between attempts.
     pub backoff: Backoff,
 }
 
 impl SenderOptions {
-    /// A sink with what is usual everywhere else.
+    /// Options with defaults for everything else.
     pub fn to(name: &str, sink: SinkPlace, url: Url) -> SenderOptions {
         SenderOptions {
             name: name.into(),
@@ -70,17 +69,17 @@ impl SenderOptions {
     /// Checks that its secret and its authorities can be used.
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// A file cannot be used; the text names it and says why.
     pub fn check_files(&self) -> Result<(), String> {
         let (url, credentials) = (self.url.clone(), self.credentials.clone());
         HttpClient::new(url, credentials, self.authorities.as_deref()).map(drop)
     }
 
-    /// Starts its thread, which sends what comes into the ring until that is
-    /// closed, and then what is in it until the ring's deadline.
+    /// Starts its thread. It sends the events of the ring until that is closed, and then the
+    /// rest until the ring's deadline.
     ///
     /// # Errors
-    /// A file of it cannot be used, or there is no thread.
+    /// One of its files cannot be used, or there is no thread.
     pub fn start<W: World>(
         self,
         ring: Arc<Ring>,
@@ -106,10 +105,10 @@ impl SenderOptions {
     }
 }
 
-/// Kinds of trouble, which the log tells of one by one.
+/// Kinds of trouble, which the log reports separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// The receiver has answered so.
+    /// The receiver answered with this status.
     Status(u16),
     TimedOut,
     Broken,
@@ -124,7 +123,7 @@ impl Kind {
         }
     }
 
-    /// True for a refusal, which is about one message and not about the next one.
+    /// True for a refusal, which concerns one message and not the next one.
     fn is_refusal(&self) -> bool {
         matches!(self, Kind::Status(300..=428 | 430..=499))
     }
@@ -135,9 +134,9 @@ struct Sender<W: World> {
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
     client: W::Client,
-    /// Tries that failed one after the other.
+    /// Number of failed attempts in a row.
     failed: u32,
-    /// What the log was told.
+    /// The trouble that was logged.
     trouble: Trouble<Kind>,
     world: PhantomData<fn() -> W>,
 }
@@ -168,7 +167,7 @@ impl<W: World> Sender<W> {
         self.ring.abandon();
     }
 
-    /// Sends a message until it is through or given up.
+    /// Sends a message until it is delivered or given up.
     async fn deliver(&mut self, message: Message) {
         let samples = message.samples as u64;
         let body = Bytes::from(message.body);
@@ -205,7 +204,7 @@ impl<W: World> Sender<W> {
                 }
                 Verdict::Again(after) => {
                     self.failed = self.failed.saturating_add(1);
-                    // A receiver that says at once is not believed.
+                    // A receiver that asks for a retry at once still gets a pause.
                     let usual = self.options.backoff.after(self.failed, W::chance());
                     self.rest(after.map_or(usual, |after| after.max(usual))).await;
                 }
@@ -229,24 +228,23 @@ impl<W: World> Sender<W> {
         answer
     }
 
-    /// Waits before the next try; while the sink is to end, no longer than until
-    /// its deadline.
+    /// Pauses before the next attempt, but not beyond the deadline of an ending sink.
     async fn rest(&self, time: Duration) {
         let begun = Instant::now();
         self.ring.sleep(time).await;
         let Some(deadline) = self.ring.deadline() else { return };
         let until = deadline.saturating_duration_since(Instant::now());
-        // A receiver that is away is not asked without pause.
+        // Even then there is a pause between attempts.
         let left = time.saturating_sub(begun.elapsed()).min(self.options.backoff.longest);
         tokio::time::sleep(left.min(until)).await;
     }
 
-    /// Tells of trouble, but not all the time, and of its end.
+    /// Logs trouble, though not every time, and its end.
     fn log(&mut self, answer: &Result<Response, NoResponse>, samples: u64) {
         let (sink, url) = (&*self.options.name, self.options.url.text());
         let trouble = match answer {
             Ok(Response { status: 200..300, .. }) => {
-                if let Some(failed) = self.trouble.is_over() {
+                if let Some(failed) = self.trouble.end() {
                     let failed = counted(failed, "failed request");
                     tracing::info!("sink {sink}: {url} takes samples again after {failed}");
                 }
@@ -271,13 +269,13 @@ impl<W: World> Sender<W> {
     }
 }
 
-/// What others say behind a colon, if they say anything.
+/// Foreign text behind a colon; empty if there is none.
 fn after_colon(said: &str) -> String {
     let said = shown(said);
     if said.is_empty() { said } else { format!(": {said}") }
 }
 
-/// What others say, short and on one line.
+/// Foreign text, shortened and on one line.
 fn shown(said: &str) -> String {
     let short: String = said.chars().take(MAX_SAID).collect();
     escape::line(short.as_bytes()).into_owned()

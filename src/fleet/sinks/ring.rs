@@ -1,6 +1,5 @@
-//! A ring: what waits for one sink, bounded in bytes. Whoever puts something in
-//! never waits for the sink; when there is no room the oldest goes, and is
-//! counted. What the sink does with it is not known here.
+//! A ring: the events that wait for one sink, bounded in bytes. Adding an event never waits for
+//! the sink. Without room the oldest events are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,52 +9,51 @@ use pmderive_runtime::locks::lock;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::held_bytes::Held;
+use super::held_bytes::HeldBytes;
 use super::numbers::SinkNumbers;
 use crate::fleet::frame::Event;
 
-/// What waits for one sink, which takes it out in a single task.
+/// The events that wait for one sink. A single task takes them out.
 #[derive(Debug)]
 pub struct Ring {
     limit: usize,
     numbers: Arc<SinkNumbers>,
-    waiting: Mutex<Waiting>,
-    /// Something came, or the ring was closed.
+    waiting: Mutex<Queue>,
+    /// Signals a new event, or the closing of the ring.
     changed: Notify,
-    /// When the sink has to be done; nothing comes any more once this is set.
+    /// The sink's deadline. Once it is set, the ring accepts no more events.
     deadline: watch::Sender<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct Queue {
     events: VecDeque<Arc<Event>>,
-    /// The bytes of all of them.
-    held: Held,
+    /// The bytes of all events.
+    held: HeldBytes,
     is_closed: bool,
 }
 
-/// What came out of a ring.
+/// Result of taking an event out of a ring.
 #[derive(Debug)]
 pub enum Popped {
     /// The oldest event.
     Event(Arc<Event>),
-    /// Nothing, for as long as was to be waited.
+    /// There was no event in the given time.
     Nothing,
-    /// Nothing, and nothing will come: the sink is to end.
+    /// There is no event and there will be none: the sink must end.
     Closed,
 }
 
 impl Ring {
-    /// A ring that holds events of so many bytes, with the instances that they have.
+    /// A ring for events of this many bytes, their instances included.
     pub fn new(limit: usize, numbers: Arc<SinkNumbers>) -> Ring {
         numbers.ring_limit.set(limit as u64);
         let (deadline, _) = watch::channel(None);
         Ring { limit, numbers, waiting: Mutex::default(), changed: Notify::new(), deadline }
     }
 
-    /// Puts an event in, and never waits for the sink. The oldest ones go where
-    /// there is no room; so does the event itself if it is larger than the ring,
-    /// or if the ring is closed.
+    /// Adds an event without waiting for the sink. Without room, the oldest events are dropped.
+    /// The event itself is dropped if it is larger than the ring, or if the ring is closed.
     pub fn push(&self, event: &Arc<Event>) {
         let mut waiting = self.lock();
         self.numbers.events.add(1);
@@ -80,7 +78,7 @@ impl Ring {
         self.changed.notify_one();
     }
 
-    /// Takes the oldest event out, and waits for one for at most this time.
+    /// Takes the oldest event out, and waits at most this long for one.
     pub async fn pop(&self, patience: Duration) -> Popped {
         let until = Instant::now().checked_add(patience);
         loop {
@@ -100,7 +98,7 @@ impl Ring {
             let patience = async {
                 match until {
                     Some(until) => sleep_until(until).await,
-                    // Centuries need no end.
+                    // A wait of centuries needs no end.
                     None => std::future::pending().await,
                 }
             };
@@ -120,20 +118,20 @@ impl Ring {
         Some(event)
     }
 
-    /// Closes the ring: nothing more goes in, what is in it can be taken out until
-    /// the deadline. A second call changes the deadline.
+    /// Closes the ring. It accepts no more events; the sink can take the others out until the
+    /// deadline. A second call changes the deadline.
     pub fn close(&self, deadline: Instant) {
         self.lock().is_closed = true;
         self.deadline.send_replace(Some(deadline));
         self.changed.notify_one();
     }
 
-    /// When the sink has to be done, if it is to end.
+    /// The sink's deadline, once it must end.
     pub fn deadline(&self) -> Option<Instant> {
         *self.deadline.borrow()
     }
 
-    /// Waits, but no longer than until the ring is closed.
+    /// Waits, but not beyond the closing of the ring.
     pub async fn sleep(&self, time: Duration) {
         let mut closing = self.deadline.subscribe();
         tokio::select! {
@@ -143,13 +141,13 @@ impl Ring {
         }
     }
 
-    /// Is ready once the deadline of a closed ring has passed.
+    /// Ready once the deadline of a closed ring has passed.
     pub async fn past_deadline(&self) {
         let mut changes = self.deadline.subscribe();
         loop {
             let deadline = *changes.borrow_and_update();
             let Some(deadline) = deadline else {
-                // The sender is ours and lives as long as we do.
+                // The ring itself holds the sender.
                 let _ = changes.changed().await;
                 continue;
             };
@@ -161,22 +159,22 @@ impl Ring {
         }
     }
 
-    /// Counts what is left in it as dropped, once its sink has ended.
+    /// Counts the remaining events as dropped, once the sink has ended.
     pub fn abandon(&self) {
         let mut waiting = self.lock();
         self.numbers.dropped_closed.add(waiting.events.len() as u64);
         waiting.events.clear();
-        waiting.held = Held::default();
+        waiting.held = HeldBytes::default();
         self.tell(&waiting);
     }
 
-    fn tell(&self, waiting: &Waiting) {
+    fn tell(&self, waiting: &Queue) {
         self.numbers.ring_bytes.set(waiting.held.bytes() as u64);
         self.numbers.ring_events.set(waiting.events.len() as u64);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Whoever panicked has left nothing half done.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A panic leaves the queue consistent.
         lock(&self.waiting)
     }
 }
@@ -221,15 +219,15 @@ mod tests {
             (0..4).map(|_| samples::named(&["a", "a long name".repeat(9).as_str()])).collect();
         let mut events: Vec<_> = all.iter().map(|one| samples::frame_of(0, one)).collect();
         let (own, whole) = (events[0].bytes(), events[0].bytes_with_parts());
-        // All but the instances.
+        // The bytes of the event without its instances.
         let apart = whole - all[0].bytes();
-        // Where each frame has instances of its own, there is room for two.
+        // If each frame has instances of its own, there is room for two.
         let (ring, numbers) = ring(2 * whole + apart);
         events.iter().for_each(|event| ring.push(event));
         assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (2, 2 * whole as u64));
         while slot(ring.pop(SOON).await).is_some() {}
         assert_eq!(numbers.ring_bytes.get(), 0);
-        // Where they share them, they count once.
+        // If frames share them, they count once.
         events = (1..4).map(|slot| samples::frame_of(slot, &all[0])).collect();
         events.iter().for_each(|event| ring.push(event));
         let bytes = (whole + 2 * apart) as u64;
@@ -237,7 +235,7 @@ mod tests {
         assert_eq!(slot(ring.pop(SOON).await), Some(1));
         assert_eq!(numbers.ring_bytes.get(), (whole + apart) as u64);
         while slot(ring.pop(SOON).await).is_some() {}
-        // Frames of which only the values differ share all but these.
+        // Frames that differ only in values share all parts but these.
         (0..2).for_each(|_| ring.push(&Arc::new(Event::clone(&events[0]))));
         assert!(own < apart);
         assert_eq!(numbers.ring_bytes.get(), (whole + own) as u64);
@@ -261,7 +259,7 @@ mod tests {
         ring.push(&samples::frame_of_slot(3));
         assert_eq!(numbers.dropped_closed.get(), 1);
         assert_eq!(slot(ring.pop(SOON).await), Some(0));
-        // Nobody waits for what will not come.
+        // No one waits for events that will not come.
         let before = Instant::now();
         ring.sleep(LONG).await;
         assert_eq!(before.elapsed(), Duration::ZERO);

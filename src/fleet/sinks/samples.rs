@@ -9,7 +9,7 @@ use pmderive_runtime::weak_table::Interner;
 
 use crate::fleet::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{
-    Event, Exported, ExportedId, Frame, Instances, Schema, Stale, StaleReason,
+    Event, ExportedId, ExportedMetric, Frame, Instances, Schema, Stale, StaleReason,
 };
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::{SinkPlace, SinkSet};
@@ -19,20 +19,20 @@ use crate::fleet::target::{GroupId, Target};
 /// A target with labels.
 ///
 /// # Panics
-/// Never: its specification is always the same.
+/// Never, as the specification is constant.
 pub fn target(name: &str, labels: Labels) -> Arc<Target> {
     let spec: HostSpec = "127.0.0.1:44321".parse().expect("a specification");
     Arc::new(Target::new(name, spec, labels, GroupId(0)))
 }
 
-/// A metric without units or help that the sinks of `sinks` want.
+/// A metric without units or help, for the sinks of `sinks`.
 pub fn exported(
     name: &str,
     value_type: ValueType,
     semantics: Semantics,
     sinks: SinkSet,
-) -> Exported {
-    Exported {
+) -> ExportedMetric {
+    ExportedMetric {
         name: name.into(),
         value_type,
         semantics,
@@ -43,7 +43,7 @@ pub fn exported(
     }
 }
 
-/// The sinks of these places.
+/// The set of these places.
 pub fn sinks(places: &[u32]) -> SinkSet {
     places.iter().copied().map(SinkPlace).collect()
 }
@@ -62,7 +62,7 @@ pub fn named(names: &[&str]) -> Arc<Instances> {
     })
 }
 
-/// What a frame is to have of a metric.
+/// The data of a metric in a frame.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// Whether there are values.
@@ -128,12 +128,12 @@ pub fn stale(
     })
 }
 
-/// One metric `n` of the host `web1` with its slot as the value.
+/// An event with one metric `n` of the host `web1`; its slot is the value.
 pub fn frame_of_slot(slot: u64) -> Arc<Event> {
     frame_of(slot, &single())
 }
 
-/// One metric `n` of the host `web1` with these instances, in a slot.
+/// An event with one metric `n` of the host `web1`, with these instances, in a slot.
 pub fn frame_of(slot: u64, instances: &Arc<Instances>) -> Arc<Event> {
     let target = target("web1:44321", Labels::default());
     let metrics = [exported("n", ValueType::U64, Semantics::Instant, SinkSet::ALL)].into();

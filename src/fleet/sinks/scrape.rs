@@ -1,4 +1,4 @@
-//! The newest frame of a host as text that is scraped.
+//! The newest frame of a host as text for scraping.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use pmderive_runtime::program::Status;
 
 use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
-use super::newest_frames::Shown;
+use super::newest_frames::HostFrame;
 use super::number;
 use super::text::{Format, Kind, Writer, labels};
 use crate::check::{not_a_counter, units_name};
 use crate::fleet::columns::Column;
-use crate::fleet::frame::{Exported, Instances};
+use crate::fleet::frame::{ExportedMetric, Instances};
 use crate::fleet::sink_set::SinkPlace;
 
-/// What of a frame is written.
+/// The choice of metrics and form.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Place of the sink, whose metrics are written ([`Exported::sinks`]).
+    /// Place of the sink whose metrics are written ([`ExportedMetric::sinks`]).
     pub sink: SinkPlace,
     /// Whether samples have their times.
     pub times: bool,
@@ -27,11 +27,11 @@ pub struct Choice {
 /// A metric of the frame.
 #[derive(Clone, Copy)]
 struct Member<'s> {
-    exported: &'s Exported,
+    exported: &'s ExportedMetric,
     column: Column<'s>,
 }
 
-/// What was written of a frame.
+/// Counts of what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Lines with values.
@@ -41,7 +41,7 @@ pub struct Written {
 }
 
 /// Writes a frame.
-pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written {
+pub fn write(writer: &mut Writer<'_>, shown: &HostFrame, choice: &Choice) -> Written {
     let families = families(shown, choice);
     let is_fleet = shown.frame().target.is_fleet();
     let mut texts = LabelTexts::new(shown);
@@ -66,10 +66,10 @@ pub fn write(writer: &mut Writer<'_>, shown: &Shown, choice: &Choice) -> Written
     Written { samples, left_out: texts.left_out }
 }
 
-/// By name. Of metrics whose names collide the first is there.
+/// Metrics by series name. If names collide, the first metric stays.
 type Families<'s> = BTreeMap<String, Member<'s>>;
 
-fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
+fn families<'s>(shown: &'s HostFrame, choice: &Choice) -> Families<'s> {
     let mut families: Families<'s> = BTreeMap::new();
     let frame = shown.frame();
     for (exported, column) in frame.schema.metrics.iter().zip(frame.columns.iter()) {
@@ -78,7 +78,7 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
             continue;
         }
         let name = safe_name(&exported.name);
-        // The program's own are written elsewhere.
+        // The program's own metrics are written elsewhere.
         if !is_own(&name) {
             let member = Member { exported, column };
             let first = families.entry(name).or_insert(member);
@@ -93,7 +93,7 @@ fn families<'s>(shown: &'s Shown, choice: &Choice) -> Families<'s> {
 fn begin(
     writer: &mut Writer<'_>,
     name: &str,
-    exported: &Exported,
+    exported: &ExportedMetric,
     is_fleet: bool,
     families: &Families<'_>,
 ) {
@@ -123,7 +123,7 @@ fn begin(
     writer.family(name, kind, exported.help.as_deref());
 }
 
-/// Labels of series as text, made once for the instances that metrics share.
+/// Labels of series as text, made once for instances that metrics share.
 struct LabelTexts {
     host: HostLabels,
     made: HashMap<*const Instances, Rc<[Box<str>]>>,
@@ -131,15 +131,15 @@ struct LabelTexts {
 }
 
 impl LabelTexts {
-    fn new(shown: &Shown) -> LabelTexts {
+    fn new(shown: &HostFrame) -> LabelTexts {
         let frame = shown.frame();
         let host = HostLabels::new(&frame.target, &frame.host_labels);
         LabelTexts { host, made: HashMap::new(), left_out: 0 }
     }
 
-    /// Those of instances of the frame, parallel to the identifiers.
+    /// The texts for instances of the frame, parallel to the identifiers.
     fn of(&mut self, instances: &Arc<Instances>) -> Rc<[Box<str>]> {
-        // The frame keeps the instances alive, so the address stands for them.
+        // The frame holds the instances, so the address identifies them.
         let key = Arc::as_ptr(instances);
         if let Some(made) = self.made.get(&key) {
             return Rc::clone(made);

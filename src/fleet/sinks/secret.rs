@@ -1,5 +1,4 @@
-//! Passwords and tokens: from files, compared without telling how far they
-//! agree, never shown.
+//! Passwords and tokens. They are read from files, compared in constant time, and never shown.
 
 use std::fmt;
 use std::io::Read;
@@ -8,18 +7,18 @@ use std::path::Path;
 use pmderive_runtime::escape;
 use subtle::ConstantTimeEq;
 
-/// Most bytes of a file that holds a secret, a certificate or a key.
+/// Largest file of a secret, a certificate or a key, in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// A text that nobody is to see.
+/// A text that must not be shown.
 #[derive(Clone)]
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// The first line of a file, without blanks around it.
+    /// Reads the first line of a file, without blanks around it.
     ///
     /// # Errors
-    /// The file, and why it holds none.
+    /// The file has no secret; the text names it and says why.
     pub fn read(path: &Path) -> Result<Secret, String> {
         let shown = escape::path(path);
         let text =
@@ -35,13 +34,13 @@ impl Secret {
         Ok(Secret(secret.into()))
     }
 
-    /// The text, for those who send it.
+    /// The text, for code that sends it.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// True if this is the text; takes the same time wherever they differ.
-    pub fn is(&self, text: &[u8]) -> bool {
+    /// True if this is the text. The comparison has the same duration for all wrong texts.
+    pub fn equals(&self, text: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(text).into()
     }
 }
@@ -52,7 +51,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The bytes of a file that is not large.
+/// The bytes of a small file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", escape::path(path));
     let mut bytes = Vec::new();
@@ -78,7 +77,7 @@ mod tests {
         };
         let secret = read(b" s3cret \nrest").expect("a secret");
         assert_eq!(format!("{secret:?}"), "***");
-        assert!(secret.is(b"s3cret") && !secret.is(b"s3cre") && !secret.is(b"s3creT"));
+        assert!(secret.equals(b"s3cret") && !secret.equals(b"s3cre") && !secret.equals(b"s3creT"));
         let errors = [&b""[..], b"\nx", b"a\tb", b"\xff", &[b'x'; 1 << 21]];
         let errors = errors.map(|bytes| read(bytes).map(|_| ()).expect_err("no secret"));
         assert_eq!(

@@ -1,9 +1,8 @@
-//! Series as text that is scraped: Prometheus' text format 0.0.4 and OpenMetrics
-//! 1.0. Who asks for it is not known here.
+//! Series as text for scraping: Prometheus' text format 0.0.4 and OpenMetrics 1.0.
 
 use super::number;
 
-/// Which of the two formats.
+/// The format of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text format 0.0.4.
@@ -13,7 +12,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What HTTP calls it.
+    /// Its content type in HTTP.
     pub fn content_type(self) -> &'static str {
         match self {
             Format::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -31,7 +30,7 @@ pub enum Kind {
     Gauge,
     /// Counts in buckets ([`Writer::histogram`]).
     Histogram,
-    /// Nothing is said of it.
+    /// Its type is not stated.
     Unknown,
 }
 
@@ -43,13 +42,12 @@ pub struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    /// A writer that writes behind what is there.
+    /// A writer that appends to `out`.
     pub fn new(out: &'o mut String, format: Format) -> Writer<'o> {
         Writer { out, format }
     }
 
-    /// Begins a family of series, whose samples follow: their name, with `_total` if it has
-    /// that, their type, and one line about them.
+    /// Begins a family of series; its samples follow. `name` has `_total` if the samples have.
     pub fn family(&mut self, mut name: &str, mut kind: Kind, help: Option<&str>) {
         if self.format == Format::OpenMetrics && kind == Kind::Counter {
             match name.strip_suffix("_total") {
@@ -72,22 +70,22 @@ impl<'o> Writer<'o> {
         self.out.extend(["# TYPE ", name, " ", kind, "\n"]);
     }
 
-    /// A sample of the current family.
+    /// Writes a sample of the current family.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         self.series(name, labels);
         number::write_double(self.out, value);
         self.out.push('\n');
     }
 
-    /// A sample that is a whole number.
+    /// Writes a sample that is a whole number.
     pub fn integer(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
         self.series(name, labels);
         self.out.push_str(itoa::Buffer::new().format(value));
         self.out.push('\n');
     }
 
-    /// A histogram of the current family: how often there was something in each
-    /// bucket, the last of which has no bound, and the sum of all.
+    /// Writes a histogram of the current family: the count of each bucket, the last one without
+    /// bound, and the sum of all values.
     pub fn histogram(
         &mut self,
         name: &str,
@@ -101,7 +99,7 @@ impl<'o> Writer<'o> {
         for (at, count) in counts.iter().enumerate() {
             total += count;
             let mut bound = String::new();
-            // OpenMetrics wants a point in it.
+            // OpenMetrics requires a point in it.
             match bounds.get(at) {
                 Some(bound_of) => bound = format!("{bound_of:?}"),
                 None => number::write_double(&mut bound, f64::INFINITY),
@@ -125,7 +123,8 @@ impl<'o> Writer<'o> {
         self.format
     }
 
-    /// A line that is not read but by those who know it; OpenMetrics has none.
+    /// Writes a line that parsers skip. OpenMetrics has no such line, so nothing is written
+    /// there.
     pub fn comment(&mut self, text: &str) {
         if self.format == Format::Text {
             self.out.push_str("# ");
@@ -134,8 +133,8 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// A sample of the current family with its labels as [`labels`] has them;
-    /// `value` writes the value.
+    /// Writes a sample of the current family, with labels from [`labels`]; `value` writes the
+    /// value.
     pub(super) fn line(
         &mut self,
         name: &str,
@@ -167,7 +166,7 @@ impl<'o> Writer<'o> {
     }
 }
 
-/// Labels as they stand behind the name of a series; nothing without any.
+/// Labels as they stand behind the name of a series; empty without any.
 pub fn labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> String {
     let mut out = String::new();
     for (name, value) in labels {

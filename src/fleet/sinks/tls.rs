@@ -1,4 +1,4 @@
-//! What TLS needs: the certificate and key of a listener, and the authorities that a
+//! Configurations of TLS: the certificate and key of a listener, and the authorities that a
 //! client trusts.
 
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::secret::read;
 
-/// The files of a listener that is encrypted, in PEM form.
+/// The files of an encrypted listener, in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Its certificate, and those that vouch for it.
+    /// Its certificate, followed by those that vouch for it.
     pub certificate: PathBuf,
     /// The key of the certificate.
     pub key: PathBuf,
 }
 
-/// What a listener needs.
+/// The configuration of a listener.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// A file cannot be used; the text names it and says why.
 pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, String> {
     let chain = certificates(&identity.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&read(&identity.key)?)
@@ -41,11 +41,11 @@ pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, String> {
     Ok(Arc::new(config))
 }
 
-/// What a client needs: it believes the authorities of the file, else those of
-/// the system.
+/// The configuration of a client. It trusts the authorities of the file, or else those of the
+/// system.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// A file cannot be used; the text names it and says why.
 pub(super) fn client(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     let found = match authorities {

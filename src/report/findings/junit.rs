@@ -1,8 +1,7 @@
 //! XML as JUnit writes it, which every system for continuous integration reads.
 //!
-//! Each file is a suite. Its tests are those that it has, or else what was found
-//! in it; a file in which nothing is wrong has one test, which has passed. So has a
-//! warning, which is in the test's output.
+//! Each file is a suite. Its tests are those of the file, or else its findings. A file without
+//! findings has one test, which has passed. So has a warning, which is in the test's output.
 
 use std::fmt::Write as _;
 
@@ -90,7 +89,7 @@ pub fn to_junit(report: &Report) -> String {
     out
 }
 
-/// A text for XML, without characters that it cannot have.
+/// A text for XML, without the characters that XML forbids.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

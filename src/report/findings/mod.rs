@@ -1,4 +1,4 @@
-//! What checks and tests find, in the forms that systems for continuous
+//! Findings of checks and tests, in the forms that systems for continuous
 //! integration read: SARIF, JUnit and the annotations of GitHub.
 //!
 //! ```text
@@ -21,22 +21,22 @@ pub use sarif::to_sarif;
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::text::{SourceMap, Span, stray};
 
-/// Something that is wrong.
+/// A mistake with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Of what kind: the code of a diagnostic, or a word such as `format`.
+    /// Its kind: the code of a diagnostic, or a word such as `format`.
     pub kind: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, and what to do, on one line.
+    /// The mistake and advice, on one line.
     pub message: String,
     /// The file.
     pub file: String,
-    /// Where it begins.
+    /// Place of its first character.
     pub start: Position,
-    /// Where it ends; the first character behind it.
+    /// Place of the first character behind it.
     pub end: Position,
-    /// An edit that repairs it.
+    /// An edit that fixes it.
     pub edit: Option<Edit>,
 }
 
@@ -49,18 +49,18 @@ pub struct Position {
     pub column: usize,
 }
 
-/// A text in place of another.
+/// A text that replaces another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Where the other begins,
+    /// Start of the replaced text.
     pub start: Position,
-    /// and where it ends.
+    /// End of the replaced text.
     pub end: Position,
     /// The text.
     pub text: String,
 }
 
-/// What came of the tests of a file.
+/// Results of the tests of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Suite {
     /// The file.
@@ -69,27 +69,27 @@ pub struct Suite {
     pub tests: Vec<Test>,
 }
 
-/// What came of a test.
+/// Result of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Its line in the file, from 1.
     pub line: usize,
-    /// What differs, in lines, if it has failed.
+    /// The differences, line by line; `None` if it has passed.
     pub failure: Option<String>,
-    /// What is to be known of it though it has not failed.
+    /// A warning of a test that has passed.
     pub warning: Option<String>,
 }
 
-/// What is reported together.
+/// Findings and results that are reported together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// What is wrong.
+    /// All findings.
     pub findings: Vec<Finding>,
-    /// What came of tests.
+    /// Results of tests, by file.
     pub suites: Vec<Suite>,
-    /// The files that were looked at, in which nothing may be wrong.
+    /// All files that were checked, with or without findings.
     pub files: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ impl Report {
 }
 
 impl Finding {
-    /// Something that is wrong with a file as a whole.
+    /// A finding about a file as a whole.
     pub fn of_file(kind: &str, file: &str, message: String) -> Finding {
         let start = Position { line: 1, column: 1 };
         let (kind, file) = (kind.to_owned(), plain(file));
@@ -142,7 +142,7 @@ fn ends(span: Span, sources: &SourceMap) -> (Position, Position) {
     (position(span.start), position(span.end))
 }
 
-/// A text without characters that stand for bytes.
+/// The text, without characters that stand for raw bytes.
 fn plain(text: &str) -> String {
     stray::replaced(text).into_owned()
 }

@@ -8,10 +8,10 @@ use super::{Edit, Finding, Position, Report, Test};
 use crate::diag::{Code, page};
 use crate::text::percent;
 
-/// The schema that the document keeps to.
+/// The schema of the document.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// What a test that has failed counts as.
+/// Kind of the finding for a failed test.
 const FAILED_TEST: &str = "failed-test";
 
 /// One document with one run.
@@ -100,7 +100,7 @@ fn region(start: Position, end: Position) -> Value {
     })
 }
 
-/// What a kind of finding means.
+/// The description of a kind of finding.
 fn rule(kind: &str) -> Value {
     let Ok(code) = kind.parse::<Code>() else { return json!({ "id": kind }) };
     let text = page(code);

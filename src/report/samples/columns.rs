@@ -86,10 +86,11 @@ impl Columns {
         let mut instances = " ".repeat(TIME_WIDTH);
         for (at, (metric, finding)) in shown.findings().enumerate() {
             let Ok(desc) = metric.desc else { continue };
-            let of_metric: Vec<InstId> = match finding {
-                Finding::Values(values) if !values.is_empty() => values.instances.to_vec(),
-                _ => vec![-1],
+            let values = match finding {
+                Finding::Values(values) if !values.is_empty() => Some(values),
+                _ => None,
             };
+            let of_metric = values.map_or_else(|| vec![-1], |values| values.instances.to_vec());
             let labels =
                 of_metric.iter().map(|instance| match shown.instance_name(at, *instance) {
                     Some(name) => self.escaping.text(name).into_owned(),
@@ -97,8 +98,14 @@ impl Columns {
                     None => instance.to_string(),
                 });
             let labels: Vec<String> = labels.collect();
-            let width = |label: &String| label.chars().count().max(WIDTH);
-            let mut widths: Vec<usize> = labels.iter().map(width).collect();
+            // Wide enough for the first values, too.
+            let width = |(lane, label): (usize, &String)| {
+                self.cell.clear();
+                write_cell(&mut self.cell, values.map(|values| values.get(lane)), self.escaping);
+                let needed = label.chars().count().max(self.cell.chars().count());
+                needed.max(WIDTH)
+            };
+            let mut widths: Vec<usize> = labels.iter().enumerate().map(width).collect();
             let mut padding = 0;
             let (name, unit) =
                 (shortened(&self.escaping.text(&metric.name)), desc.units.to_string());
@@ -161,11 +168,7 @@ impl Group {
             let found = values.and_then(|values| {
                 position(values.instances, *instance, &mut next).map(|lane| values.get(lane))
             });
-            match found {
-                Some(Value::Text(bytes)) if escaping == Escaping::On => cell.push_str(&line(bytes)),
-                Some(value) => write_rounded(cell, value),
-                None => cell.push_str(NO_VALUE),
-            }
+            write_cell(cell, found, escaping);
             append(out, format_args!("  {cell:>width$}"));
         }
         append(out, format_args!("{:padding$}", "", padding = self.padding));
@@ -231,6 +234,15 @@ fn shortened(name: &str) -> String {
             let end = name.char_indices().nth(LONGEST_NAME - 3).map_or(0, |(end, _)| end);
             format!("{}...", &name[..end])
         }
+    }
+}
+
+/// Appends a value, or what stands where there is none.
+fn write_cell(out: &mut String, value: Option<Value<'_>>, escaping: Escaping) {
+    match value {
+        Some(Value::Text(bytes)) if escaping == Escaping::On => out.push_str(&line(bytes)),
+        Some(value) => write_rounded(out, value),
+        None => out.push_str(NO_VALUE),
     }
 }
 

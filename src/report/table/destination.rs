@@ -75,7 +75,7 @@ impl Destination {
         Destination(BufWriter::with_capacity(BUFFER, target))
     }
 
-    /// Another handle of a device or pipe, to ask whether somebody reads it.
+    /// Another handle of a device or pipe, to check whether it has a reader.
     ///
     /// # Errors
     /// The system has no more descriptors.

@@ -1,4 +1,4 @@
-//! What every form of a table does, and why one cannot be written.
+//! The interface of every form of a table, and its errors.
 
 use std::{fmt, io};
 
@@ -13,7 +13,7 @@ pub trait Exporter: Send {
     /// The rows cannot be written. The table is unusable then.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
 
-    /// Lets whoever reads a stream have the rows so far, if the form can be cut there.
+    /// Passes the rows so far to the reader of a stream, if the form can be cut there.
     ///
     /// # Errors
     /// As [`Exporter::sample`].

@@ -106,7 +106,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The form that a file name's extension stands for.
+    /// The form for the extension of a file name.
     pub fn of_name(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),

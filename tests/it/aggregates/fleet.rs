@@ -1,4 +1,4 @@
-//! Invented hosts, their frames, and what becomes of them.
+//! Invented hosts, their frames, and the results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pmderive::internal::fleet::aggregates::{
     Aggregates, Collector, Evaluation, FleetDefinitions, HostMetrics, Merged, References, Schedule,
     ShardPartials,
 };
-use pmderive::internal::fleet::frame::{Event, Exported, Frame, Instances, Schema};
+use pmderive::internal::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
@@ -38,8 +38,13 @@ pub fn target(name: &str, of_target: &str) -> Arc<Target> {
     Arc::new(Target::new(name, HostSpec::local(), labels(of_target), GroupId(0)))
 }
 
-pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, units: &str) -> Exported {
-    Exported {
+pub fn exported(
+    name: &str,
+    value_type: ValueType,
+    semantics: Semantics,
+    units: &str,
+) -> ExportedMetric {
+    ExportedMetric {
         name: name.into(),
         value_type,
         semantics,
@@ -50,7 +55,7 @@ pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, units: 
     }
 }
 
-pub fn schema(metrics: impl IntoIterator<Item = Exported>) -> Arc<Schema> {
+pub fn schema(metrics: impl IntoIterator<Item = ExportedMetric>) -> Arc<Schema> {
     Arc::new(Schema { metrics: metrics.into_iter().collect() })
 }
 

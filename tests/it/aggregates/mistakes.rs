@@ -1,4 +1,4 @@
-//! What is said of definitions over a fleet that are wrong.
+//! Messages about wrong definitions over a fleet.
 
 use pmderive::diag::render::{Style, render};
 use pmderive::runtime::model::{Semantics, ValueType};

@@ -1,5 +1,4 @@
-//! The same as plainly as can be: every value is kept, and every slot is computed
-//! from nothing.
+//! A plain model of aggregates: it keeps every value, and computes every slot afresh.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

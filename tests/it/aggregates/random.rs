@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, Dropped};
+use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts};
 use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::Given;
@@ -225,9 +225,9 @@ impl Fleet {
 }
 
 /// What has been left aside since before.
-fn more(before: Dropped, now: Dropped) -> Dropped {
+fn more(before: DropCounts, now: DropCounts) -> DropCounts {
     let (late, unexpected) = (now.late - before.late, now.unexpected - before.unexpected);
-    Dropped { late, unexpected }
+    DropCounts { late, unexpected }
 }
 
 /// Runs a fleet of a seed for some slots, and compares everything.

@@ -1,10 +1,10 @@
-//! Definitions over a fleet that change while it is watched: what both have goes on.
+//! Definitions over a fleet that change while it is watched: unchanged state goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, Dropped, Schedule};
+use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts, Schedule};
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
 use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples;
@@ -44,7 +44,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
         fleet.collector.frame(&frame);
     }
-    assert_eq!(fleet.collector.dropped(), Dropped::default());
+    assert_eq!(fleet.collector.dropped(), DropCounts::default());
 }
 
 /// Identifiers of groups by name, of one metric.

@@ -1,4 +1,4 @@
-//! What each aggregate gives, in tables.
+//! Results of each aggregate, in tables.
 
 use std::sync::Arc;
 

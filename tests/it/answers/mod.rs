@@ -1,5 +1,5 @@
-//! Answers to cases, in the words of the recorded ones in `tests/conformance`:
-//! getting them from the library, and how two of them differ.
+//! Answers to cases, in the words of the recorded ones in `tests/conformance`. This module gets
+//! them from the library, and compares two of them.
 //!
 //! Instances are compared in order, integers and floating point to the bit;
 //! which NaN it is does not matter.

@@ -1,4 +1,4 @@
-//! The ways to fetch and evaluate that have to give the same.
+//! The ways to fetch and evaluate, which must all give the same results.
 
 use std::sync::Arc;
 

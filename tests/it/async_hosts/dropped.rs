@@ -1,4 +1,4 @@
-//! Futures that are dropped while something is under way.
+//! Futures that are dropped while a request is in progress.
 
 use pmderive::dialect::{Dialect, Language};
 use pmderive_runtime::pdu::PduType;

@@ -1,4 +1,4 @@
-//! Fake pmcds that are alike, and what happens to all of them.
+//! Identical fake pmcds, and the events of all of them.
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{InDom, InstId, PmStatus, Units, ValueType};

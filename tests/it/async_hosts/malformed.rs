@@ -1,5 +1,5 @@
-//! Sources that answer with something else than they were asked for: an error
-//! that names the source, and values as before afterwards.
+//! Sources with wrong answers to a request. There is an error that names the source, and later
+//! values are as before.
 
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;

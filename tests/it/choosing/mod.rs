@@ -1,4 +1,4 @@
-//! Sessions of tests that have a registry and a choice from the beginning.
+//! Sessions for tests, with a registry and a choice from the start.
 
 use std::sync::Arc;
 

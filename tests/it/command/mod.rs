@@ -1,4 +1,4 @@
-//! Runs of the command for tests, and how their snapshots look.
+//! Runs of the command for tests, and the form of their snapshots.
 //!
 //! Tests of several files share this module.
 

@@ -1,5 +1,5 @@
-//! Notation of other languages that is understood as something else: what `check`
-//! says of it without a source.
+//! Notation of other languages that has another meaning here: the words of `check` about it,
+//! without a source.
 
 use crate::command;
 use command::run;

@@ -1,5 +1,5 @@
-//! Definitions of a text compiled against `tests/archives/own-fleet`, with
-//! everything that can be said of them.
+//! Definitions of a text, compiled against `tests/archives/own-fleet`, with all their
+//! diagnostics.
 
 use std::path::Path;
 

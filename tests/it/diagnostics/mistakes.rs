@@ -1,4 +1,4 @@
-//! Two hundred mistakes that people make, and what each is answered with.
+//! Two hundred mistakes of users, each with its answer.
 //!
 //! The files of `tests/mistakes` have them, each with a title; the snapshots
 //! beside them hold the answers. After a change of wording run the test with

@@ -1,9 +1,9 @@
-//! The pages of the codes are true: what a page calls wrong has exactly the
-//! diagnostic of the page, what it calls right has none, lints included.
+//! The pages of the codes are true. A text that a page calls wrong has exactly the diagnostic
+//! of the page; one that it calls right has none, lints included.
 //!
-//! Examples are fenced blocks `wrong` and `right`. After the word may stand
-//! `named NAME`: only that definition is wanted, `extensions`: they are allowed,
-//! and `with CODE`: another mistake is the cause of the page's.
+//! Examples are fenced blocks `wrong` and `right`. After the word may follow `named NAME`, to
+//! test only that definition; `extensions`, to allow them; or `with CODE`, for another mistake
+//! that causes the page's.
 
 use pmderive::diag::{Code, page};
 

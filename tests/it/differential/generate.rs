@@ -1,8 +1,8 @@
-//! Random expressions over the metrics of an archive, made of smaller ones
-//! that are known to be right, so that most of them bind.
+//! Random expressions over the metrics of an archive. They are made of smaller correct ones, so
+//! that most of them bind.
 //!
-//! Left out is what libpcp 6.0 answers from uninitialised or freed memory,
-//! or by crashing, and what is put right in every dialect.
+//! Left out are expressions that libpcp 6.0 answers from uninitialised or freed memory, or by
+//! crashing, and those that every dialect corrects.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the table for users says, and that nothing of it is there without the switch.
+//! The table for users is true, and without the switch none of its extensions exists.
 
 use pmderive::diag::Code;
 use pmderive::dialect::{Dialect, Language};

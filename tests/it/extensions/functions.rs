@@ -1,4 +1,4 @@
-//! Each function against a plain model of it, and over a real pmcd.
+//! Each function, compared with a plain model, and over a real pmcd.
 
 use pmderive_testkit::real_pmcd::RealPmcd;
 

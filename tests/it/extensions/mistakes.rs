@@ -1,4 +1,4 @@
-//! What is said of mistakes, and the edits that mend them.
+//! Messages about mistakes, and the edits that fix them.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Every line about the fleet itself against sums over the lines of its hosts. What is
-//! computed across hosts differs from plan to plan.
+//! Checks every line about the fleet itself with sums over the lines of its hosts. The
+//! definitions across hosts differ from plan to plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! All models together, beside a run in a thread of their own: they get what the run has
-//! emitted, and what happened, part after part. A line may depend on what happened some
-//! seconds later, so it is checked when another two parts are there.
+//! All models together, in a thread beside a run. They get the emitted lines and the events of
+//! the run, part after part. A line may depend on events some seconds later, so it is checked
+//! once two further parts have come.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -1,6 +1,6 @@
-//! The engine's clock in a run, computed from when somebody set the machine's clock,
-//! without the engine: it goes forward with the machine's clock at once, and it goes at
-//! half speed for as long as it is ahead.
+//! The engine's clock in a run, computed without the engine from the times at which the
+//! machine's clock was set. It follows the machine's clock forward at once, and goes at half
+//! speed while it is ahead.
 
 use std::time::Duration;
 

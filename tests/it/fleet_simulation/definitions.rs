@@ -1,5 +1,4 @@
-//! What the definitions come to, computed from what hosts answered, without the
-//! engine.
+//! Values of the definitions, computed without the engine from the answers of hosts.
 
 use pmderive_runtime::model::Value;
 use pmderive_testkit::fleet::Plan;

@@ -1,4 +1,4 @@
-//! What was done to a fleet and what it was told, by time: what checks go by.
+//! The events of a fleet and its orders, by time, for the checks.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Every line about a host against the model of what it answered.
+//! Checks every line about a host with the model of its answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

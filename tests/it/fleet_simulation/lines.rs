@@ -1,4 +1,4 @@
-//! Lines of JSON, as whoever reads them has them.
+//! Lines of JSON, as a reader parses them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! Every sample that a receiver has against the lines: what a line says is there, in
-//! its order and to the last bit, unless the receiver has refused it or it was dropped
-//! and counted. Which of the lines a receiver hears of depends on the plan.
+//! Checks every sample of a receiver with the lines. The values of a line are there, in order
+//! and to the last bit, unless the receiver refused them, or they were dropped and counted. The
+//! plan decides which lines a receiver gets.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
-//! What whoever scrapes the fleet has seen against the lines: of each host the values of
-//! its newest frame, without the series that ended, and nothing after a failure.
+//! Checks every scrape of the fleet with the lines. It has the values of each host's newest
+//! frame, without ended series, and no values after a failure.
 
 use std::time::Duration;
 
 use pmderive::internal::fleet::sink_set::SinkPlace;
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::scrape::{self, Choice};
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
 
@@ -26,11 +26,11 @@ pub struct Scrape {
 
 impl Scrape {
     /// Looks at a target.
-    pub fn of(newest: &Newest, sink: SinkPlace, target: String, at: Duration) -> Scrape {
+    pub fn of(newest: &NewestFrames, sink: SinkPlace, target: String, at: Duration) -> Scrape {
         let mut text = String::new();
         let choice = Choice { sink, times: true };
         let mut writer = Writer::new(&mut text, Format::Text);
-        if let Some(shown) = newest.of(&target) {
+        if let Some(shown) = newest.frame_of(&target) {
             scrape::write(&mut writer, &shown, &choice);
         }
         Scrape { at, target, text }

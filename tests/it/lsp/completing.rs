@@ -1,4 +1,4 @@
-//! What completion offers, and what of the text each offer replaces.
+//! The offers of completion, and the text that each replaces.
 
 use pmderive::internal::lsp::Source;
 use pmderive::runtime::context::{Context, HostContext};

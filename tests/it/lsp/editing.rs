@@ -1,4 +1,4 @@
-//! Edits of texts: those that a client makes, and those that it is offered.
+//! Edits of texts: those of a client, and those that it is offered.
 
 use serde_json::{Value, json};
 

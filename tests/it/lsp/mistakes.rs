@@ -1,4 +1,4 @@
-//! What goes wrong: clients that send nonsense, sources that hang or are gone.
+//! Failures: clients that send nonsense, sources that hang or are gone.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn a_source_that_hangs_keeps_nobody_waiting() {
     renamed["newName"] = json!("a.c");
     client.edit(URI, 3, (0, 27), (0, 28), "");
     let words = client.refused("textDocument/rename", renamed);
-    assert!(words.starts_with("the source has not told the names of its metrics yet"), "{words}");
+    assert!(words.starts_with("the source has not yet sent the names of its metrics"), "{words}");
     drop(release);
     client.end();
 }

@@ -1,5 +1,5 @@
-//! Edits and questions at every position of files that are shipped: half-typed
-//! definitions are what a server mostly sees. Everything is answered.
+//! Edits and requests at every position of shipped files: a server mostly sees half-typed
+//! definitions. Every request is answered.
 
 use std::path::PathBuf;
 

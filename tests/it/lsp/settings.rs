@@ -1,4 +1,4 @@
-//! What `pmderive.toml` beside a text means to an editor.
+//! The effect of `pmderive.toml` beside a text in an editor.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The grammar that editors colour definitions by: which scope each word gets.
-//! It has rules for single lines only, which is all that is interpreted here.
+//! The grammar that editors colour definitions by: the scope of each word. It has rules for
+//! single lines only, and this test interprets no others.
 
 use fancy_regex::Regex;
 use serde_json::Value;

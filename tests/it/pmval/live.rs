@@ -1,5 +1,5 @@
-//! Metrics of a live pmcd. Values differ from run to run; where they do for
-//! pmval itself, only what stands above them is compared.
+//! Metrics of a live pmcd. Values differ from run to run. If they do so for pmval itself, only
+//! the lines above them are compared.
 
 use super::comparison::Comparison;
 use super::real_pmcd::RealPmcd;

@@ -686,7 +686,7 @@ fn a_check_warns_of_what_gets_nothing() {
         (format!("{group}{sink}export = []\n"), "sink `json-lines` gets no metric"),
         (two_groups.clone(), "here it is first"),
         (two_groups, "group `b` has no hosts"),
-        (format!("threads = 100000\n{group}{sink}"), "`threads` is 256 at most, so that many"),
+        (format!("threads = 100000\n{group}{sink}"), "`threads` is 256 at most; 256 are started"),
         (format!("{group}tls = 'nosuch'\n{sink}"), "nosuch: No such file"),
         (format!("{group}user = 'u'\npassword-file = 'nosuch'\n{sink}"), "nosuch: No such file"),
     ] {

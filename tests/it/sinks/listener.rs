@@ -10,7 +10,7 @@ use pmderive::internal::fleet::frame::{Schema, StaleReason};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::text::Writer;
@@ -51,7 +51,7 @@ pub fn listen() -> Listen {
     Listen { sink: Some(SinkPlace(0)), ..Listen::on("127.0.0.1:0".parse().expect("an address")) }
 }
 
-fn start(listen: Listen, newest: &Arc<Newest>, own: Own) -> Listener {
+fn start(listen: Listen, newest: &Arc<NewestFrames>, own: Own) -> Listener {
     newest.limit(usize::MAX, Arc::clone(&own.numbers));
     Listener::start(listen, Arc::clone(newest), Arc::new(own)).expect("a listener")
 }
@@ -79,7 +79,7 @@ shop_requests_total{exported_rack="of PCP",hostname="vm",instance="web1:44321",r
 
 #[test]
 fn a_host_is_shown_in_both_forms_until_it_is_stale() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     let listener = start(listen(), &newest, Own::default());
     let host = Host::new("web1:44321");
     newest.tell(&host.frame(Nanos(1_700_000_000_123_000_000), RATES));
@@ -118,7 +118,7 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
 /// In OpenMetrics the families `x` and `x_created` take the names of a counter `x_total`.
 #[test]
 fn families_are_told_apart_and_what_may_fall_is_no_counter() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     let listener = start(listen(), &newest, Own::default());
     let (fleet, host) = (Arc::new(Target::fleet()), samples::target("h:44321", Labels::default()));
     let accept = "accept: application/openmetrics-text\r\n";
@@ -154,7 +154,7 @@ fn families_are_told_apart_and_what_may_fall_is_no_counter() {
 
 #[test]
 fn requests_are_answered() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     newest.tell(&Host::new(Target::FLEET).frame(Nanos(0), RATES));
     newest.tell(&Host::new("web1:44321").frame(Nanos(0), RATES));
     let listener = start(listen(), &newest, Own::default());
@@ -250,12 +250,12 @@ fn the_token_is_asked_for() {
     assert_eq!(reload(""), 401);
     assert_eq!(reload("authorization: Bearer s3cret\r\n"), 200);
     std::fs::write(&file, "another\n").expect("a file");
-    let changing = listener.changing();
-    changing.renew(changing.read().expect("a token"));
+    let settings = listener.settings();
+    settings.renew(settings.read().expect("a token"));
     let headers = "authorization: Bearer another\r\n";
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     std::fs::write(&file, "").expect("a file");
-    assert!(changing.read().is_err());
+    assert!(settings.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
     assert_eq!(numbers.requests(RequestOutcome::Refused), 9);

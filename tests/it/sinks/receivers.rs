@@ -9,7 +9,7 @@ use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
@@ -76,11 +76,11 @@ fn promtool_accepts_what_is_shown() {
     // Our own series are also named as is the habit.
     let Some((status, words)) = promtool_check_metrics(&own) else { return };
     assert_eq!((status, &*words), (0, ""), "{own}");
-    let newest = Newest::default();
+    let newest = NewestFrames::default();
     newest.tell(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
     let choice = scrape::Choice { sink: SinkPlace(0), times: true };
-    let shown = newest.of("web1:44321").expect("it is there");
+    let shown = newest.frame_of("web1:44321").expect("it is there");
     scrape::write(&mut Writer::new(&mut text, Format::Text), &shown, &choice);
     let (status, words) = promtool_check_metrics(&text).expect("it is there");
     assert_eq!((status, &*words), (0, ""), "{text}");
@@ -90,7 +90,7 @@ fn promtool_accepts_what_is_shown() {
 
 #[test]
 fn prometheus_scrapes_what_is_shown() {
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     let host = Host::new("web1:44321");
     newest.tell(&host.frame(now(), RATES));
     newest.tell(&Host::new(Target::FLEET).frame(now(), RATES));

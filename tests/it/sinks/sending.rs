@@ -11,7 +11,7 @@ use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::{Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::Backoff;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
-use pmderive::internal::fleet::sinks::newest_frames::Newest;
+use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
@@ -310,7 +310,7 @@ fn both_sides_of_tls() {
     let everywhere = "0.0.0.0:9464".parse().expect("an address");
     Listen { address: everywhere, ..options.clone() }.check().expect("it is safe");
     let answered = Arc::new(SinkNumbers::default());
-    let newest = Arc::new(Newest::default());
+    let newest = Arc::new(NewestFrames::default());
     newest.limit(usize::MAX, Arc::clone(&answered));
     let listener = Listener::start(options, newest, Arc::new(NoPages));
     let listener = listener.expect("a listener");

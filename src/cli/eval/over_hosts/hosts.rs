@@ -12,7 +12,7 @@ use crate::cli::stop::Stop;
 use crate::engine::{Compiled, Engine};
 use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};
-use crate::fleet::host::{Polled, Shared};
+use crate::fleet::host::{PolledHost, Shared};
 use crate::fleet::numbers::HostNumbers;
 use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::plan::PlannedGroup;
@@ -21,7 +21,7 @@ use crate::fleet::slot::Slot;
 use crate::fleet::target::Target;
 use crate::fleet::world::Machine;
 
-/// Hosts that are fetched at once. The deadline of a host counts from its own turn.
+/// Number of hosts that are fetched at once. The deadline of a host starts with its own turn.
 const MOST_AT_ONCE: usize = 512;
 
 /// Hosts with their connections.
@@ -30,18 +30,18 @@ pub struct Hosts {
     local: LocalSet,
     shared: Rc<Shared>,
     caught: Arc<Caught>,
-    all: Vec<(Arc<Target>, Option<Polled<Machine>>)>,
+    all: Vec<(Arc<Target>, Option<PolledHost<Machine>>)>,
 }
 
-/// What came of fetching all hosts.
+/// Result of fetching all hosts.
 pub struct FetchedHosts {
-    /// Frames of those that answered, by name.
+    /// Frames of the hosts that answered, by name.
     pub frames: Vec<Frame>,
-    /// The others, by name, each with the reason.
+    /// The other hosts, by name, each with its reason.
     pub failed: Vec<(Arc<Target>, Arc<str>)>,
 }
 
-/// Keeps events.
+/// An outlet that keeps events.
 #[derive(Default)]
 struct Caught(Mutex<Vec<Arc<Event>>>);
 
@@ -69,7 +69,7 @@ impl Hosts {
         let mut targets = targets.to_vec();
         targets.sort_by(|a, b| a.name.cmp(&b.name));
         let host = |target: Arc<Target>| {
-            let polled = Polled::new(Arc::clone(&target), Arc::clone(group));
+            let polled = PolledHost::new(Arc::clone(&target), Arc::clone(group));
             (target, Some(polled))
         };
         let all = targets.into_iter().map(host).collect();
@@ -86,7 +86,7 @@ impl Hosts {
                 let Some(mut host) = host.take() else { continue };
                 let (shared, turns) = (Rc::clone(shared), Rc::clone(&turns));
                 fetching.spawn_local(async move {
-                    // It is never closed.
+                    // The semaphore is never closed.
                     let _turn = turns.acquire().await;
                     let outcome = host.sample(slot, &shared).await;
                     (at, host, outcome)
@@ -94,7 +94,7 @@ impl Hosts {
             }
             let mut failed = Vec::new();
             while let Some(fetched) = fetching.join_next().await {
-                // One that panicked has said so, and is gone.
+                // A task that panicked has printed its message already.
                 let Ok((at, host, outcome)) = fetched else { continue };
                 all[at].1 = Some(host);
                 failed.extend(outcome.err().map(|words| (at, words)));
@@ -114,14 +114,14 @@ impl Hosts {
         FetchedHosts { frames, failed }
     }
 
-    /// What was compiled for each host that has answered.
+    /// The program of each host that has answered.
     pub fn compiled(&self) -> impl Iterator<Item = (&str, &Arc<Compiled>)> {
         self.all
             .iter()
             .filter_map(|(target, host)| Some((&*target.name, host.as_ref()?.compiled()?)))
     }
 
-    /// True if a first sample has no value of some metric because that needs two.
+    /// True if some metric has no value in a first sample because it needs two.
     pub fn need_two_samples(&self) -> bool {
         self.compiled().any(|(_, compiled)| !compiled.program.histories.is_empty())
     }

@@ -22,17 +22,17 @@ use crate::fleet::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::stages::operands_of;
 use crate::fleet::target::Target;
 
-/// What is to be shown, and what that takes.
+/// The selection of `eval --targets`.
 pub struct HostsSelection {
-    /// Definitions of hosts, and what of them was chosen.
+    /// Definitions of hosts, with their selection.
     pub definitions: CommandDefinitions,
-    /// What stands over the fleet.
+    /// Definitions over the fleet.
     pub across: Arc<aggregates::FleetDefinitions>,
     /// The hosts.
     pub targets: Vec<Arc<Target>>,
-    /// What is shown, in order.
+    /// The rows that are printed, in order.
     pub rows: Vec<Row>,
-    /// What is wrong with some of that, before any host is asked.
+    /// Diagnostics that need no host.
     pub found: Diagnostics,
 }
 
@@ -78,7 +78,7 @@ impl HostsSelection {
             wanted.extend(fleet.registry.all());
         }
         let mut expressions = definitions.take_expressions(is_over);
-        // The names of definitions are chosen as such.
+        // A definition is selected by its name.
         expressions.retain(|one| {
             !is_counted(one) && name_of(one).is_none_or(|name| fleet.registry.get(name).is_none())
         });
@@ -90,7 +90,7 @@ impl HostsSelection {
                 "{name} is counted beside aggregates: give one, such as `count(hinv.ncpu) by (job)`"
             )));
         }
-        // Hosts need not compute what nobody asked for.
+        // Hosts need not compute unselected definitions.
         wanted.extend(expressions.iter().map(|one| &**one));
         let names: HashSet<&str> =
             needed(&fleet.registry, &wanted).into_iter().map(|one| &*one.name).collect();
@@ -121,8 +121,7 @@ impl HostsSelection {
 
     /// The hosts as a group.
     ///
-    /// # Errors
-    /// The environment says something wrong about connections, in words.
+    /// Variables of the environment for connections are wrong; the text says how.
     pub fn group(
         &self,
         interval: Duration,
@@ -157,7 +156,8 @@ impl HostsSelection {
         }))
     }
 
-    /// What is wrong with rows, in words; a mistake in a file of hosts is of no row.
+    /// Pairs of a row and its diagnostics in words. Mistakes in a file of hosts belong to no
+    /// row.
     pub fn of_rows<'a>(
         &'a self,
         found: &'a Diagnostics,
@@ -171,7 +171,7 @@ impl HostsSelection {
     }
 }
 
-/// True for the name of a number of hosts.
+/// True for a name that stands for a number of hosts.
 fn is_counted(one: &Registered) -> bool {
     name_of(one).is_some_and(of_hosts_counted)
 }

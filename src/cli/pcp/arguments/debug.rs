@@ -1,9 +1,9 @@
-//! What `-D` and `PCP_DEBUG` may ask for, see pmdbg(1). We trace nothing, but
-//! refuse what PCP's tools refuse.
+//! Arguments of `-D` and `PCP_DEBUG`, see pmdbg(1). This program traces nothing, but refuses
+//! what PCP's tools refuse.
 
 use crate::dialect::Dialect;
 
-/// What can be traced, by the names of version 6.0.
+/// Names of what can be traced, in version 6.0.
 const NAMES: &str = "\
     pdu fetch profile value context indom pdubuf log logmeta optfetch af appl0 appl1 \
     appl2 pmns libpmda timecontrol pmc derive lock interp config pmapi fault auth \
@@ -11,8 +11,8 @@ const NAMES: &str = "\
     appl3 appl4 appl5 access qa search query compress dev0 dev1 dev2 pmlc appl6 appl7 \
     appl8 appl9 tls all";
 
-/// True for names of what can be traced, and numbers of it, with commas between.
-/// What later versions trace is not known.
+/// True for a list of such names and numbers, with commas between. Names that only later
+/// versions have are refused.
 pub fn is_debug_spec(text: &str, dialect: Dialect) -> bool {
     if dialect != Dialect::Pcp6_0 {
         return true;

@@ -1,5 +1,4 @@
-//! The tool of PCP that a command stands in for, and what such a tool may say instead of
-//! doing anything.
+//! The tool of PCP that a command stands in for, and the output of a tool that ends at once.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +10,7 @@ use super::tools::Tool;
 use crate::cli::lines::Lines;
 use crate::dialect::Dialect;
 
-/// A tool of PCP in one of its versions, which a command stands in for.
+/// A tool of PCP in one of its versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Impersonated {
     /// The tool.
@@ -20,17 +19,17 @@ pub struct Impersonated {
     pub dialect: Dialect,
 }
 
-/// What a tool has to say before it ends without having done anything.
+/// The output of a tool that ends before any work.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EarlyEnd {
-    /// For standard error.
+    /// Text for standard error.
     pub text: Lines,
-    /// True if this is what was asked for.
+    /// True if the user asked for this text.
     pub is_good: bool,
 }
 
 impl Impersonated {
-    /// The tool that arguments, the program's name among them, ask for.
+    /// The tool that a command line asks for. `arguments` begin with the program's name.
     pub fn by(arguments: &[OsString]) -> Option<Impersonated> {
         let tool = Tool::of_command(arguments.get(1)?.to_str()?)?;
         let rest = &arguments[2..];
@@ -50,7 +49,7 @@ impl Impersonated {
         Some(Impersonated { tool, dialect })
     }
 
-    /// The version that the tool says it is.
+    /// The version that the tool prints as its own.
     pub fn version(self) -> &'static str {
         match self.dialect {
             Dialect::Pcp6_0 => "6.0.3",
@@ -59,7 +58,7 @@ impl Impersonated {
     }
 }
 
-/// What pmNewContext(3) says of a host that cannot be one, and what a tool adds.
+/// The error of pmNewContext(3) for an impossible host, and what a tool adds.
 pub fn refused_host(host: &str) -> Option<(Lines, String)> {
     let error = host.parse::<HostSpec>().err()?;
     let (reason, status) = match host {

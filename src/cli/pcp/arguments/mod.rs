@@ -1,6 +1,6 @@
-//! The arguments of `info`, `val` and `probe` with `--compat`. They are read as
-//! pmGetOptions(3) reads those of pminfo, pmval and pmprobe, and refused in the words
-//! of those tools.
+//! The arguments of `info`, `val` and `probe` with `--compat`. They are parsed as
+//! pmGetOptions(3) parses those of pminfo, pmval and pmprobe. Errors are in the words of those
+//! tools.
 //!
 //! ```text
 //! variables ─────────────────┐
@@ -9,8 +9,8 @@
 //!               tools (the options of each tool) ─────────────────────────┘
 //! ```
 //!
-//! Without `--compat` clap reads the arguments. It always reads the options that only
-//! this program has.
+//! Without `--compat` clap parses the arguments. It always parses the options that only this
+//! program has.
 
 mod debug;
 mod impersonated;
@@ -25,7 +25,7 @@ mod tests;
 use std::ffi::OsString;
 
 pub use self::impersonated::{EarlyEnd, Impersonated, refused_host};
-use self::option_rules::Said;
+use self::option_rules::GivenOptions;
 pub use self::scan::OwnOption;
 use self::scan::{Part, scan};
 pub use self::tools::Tool;
@@ -34,12 +34,11 @@ use crate::cli::environment::Setting;
 use crate::escape::Foreign;
 
 impl Impersonated {
-    /// The arguments in a form that means the same to clap, in which every
-    /// option is a word with what belongs to it. `own` are the options that only
-    /// this program has, `settings` those that variables give.
+    /// Translates the arguments for clap: each option becomes a word with its argument. `own`
+    /// are the options that only this program has, `settings` those that variables give.
     ///
     /// # Errors
-    /// What the tool says instead of doing anything.
+    /// The tool ends at once, with a text.
     pub fn translate(
         self,
         arguments: &[OsString],
@@ -48,22 +47,22 @@ impl Impersonated {
     ) -> Result<Vec<OsString>, EarlyEnd> {
         let Impersonated { tool, dialect } = self;
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
-        let mut said = Said::new(self);
-        settings.iter().for_each(|setting| said.setting(setting));
+        let mut given = GivenOptions::new(self);
+        settings.iter().for_each(|setting| given.setting(setting));
         let (mut own_words, mut operands) = (Vec::new(), Vec::new());
         for part in scan(tool, dialect, own, &arguments[2..], is_posix) {
             match part {
-                Part::Option(option, argument) => said.option(option, argument),
+                Part::Option(option, argument) => given.option(option, argument),
                 Part::Own(words) => own_words.extend(words),
                 Part::Operand(operand) => operands.push(operand),
-                Part::Wrong(problem) => said.wrong(&[&Foreign(&problem)]),
+                Part::Wrong(problem) => given.wrong(&[&Foreign(&problem)]),
             }
         }
-        said.end(&operands)?;
-        said.look_at_host(&operands)?;
+        given.end(&operands)?;
+        given.look_at_host(&operands)?;
         let mut translated = arguments[..2].to_vec();
         translated.extend(own_words);
-        translated.extend(said.translated);
+        translated.extend(given.translated);
         translated.push("--".into());
         translated.extend(operands);
         Ok(translated)

@@ -1,7 +1,7 @@
-//! What the options of a tool say together: each is kept for clap, or refused as the tool
+//! Rules between the options of a tool: each option is kept for clap, or refused as the tool
 //! refuses it. Some can stand only alone, some only beside an archive.
 //!
-//! This module does not know how options are written. It looks for no source.
+//! Another module splits the arguments into options. This one opens no source.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -23,8 +23,7 @@ use crate::cli::pcp::batches::NO_BATCH;
 use crate::dialect::Dialect;
 use crate::escape::Foreign;
 
-/// Options whose argument is a number, the least that it may be, and what is said of
-/// others.
+/// Options whose argument is a number: word, least value, and the error for others.
 const NUMBERS: [(&str, i32, &str); 4] = [
     ("samples", 0, "-s requires a positive numeric argument"),
     ("precision", 0, "-f requires +ve numeric argument"),
@@ -32,29 +31,29 @@ const NUMBERS: [(&str, i32, &str); 4] = [
     ("batch", i32::MIN, NO_BATCH),
 ];
 
-/// What options say, as far as one matters to another.
-pub struct Said {
+/// The options read so far, as far as they constrain others.
+pub struct GivenOptions {
     of: Impersonated,
-    /// What there is to tell, line by line.
+    /// Errors so far, line by line.
     text: Lines,
     is_wrong: bool,
     wants_version: bool,
-    /// Something else than the arguments is wrong.
+    /// True if something other than the arguments is wrong.
     has_failed: bool,
     has_names: bool,
-    /// No metrics are to be fetched at a time.
+    /// True if the size of a batch of metrics is zero.
     has_empty_batches: bool,
     host: Option<OsString>,
-    /// Words of the options that were taken; every way to name an archive is `archive`.
+    /// Words of the options read. All ways to name an archive count as `archive`.
     given: HashSet<&'static str>,
     /// The options for clap.
     pub translated: Vec<OsString>,
 }
 
-impl Said {
-    /// Nothing so far.
-    pub fn new(of: Impersonated) -> Said {
-        Said {
+impl GivenOptions {
+    /// The state before the first option.
+    pub fn new(of: Impersonated) -> GivenOptions {
+        GivenOptions {
             of,
             text: Lines::default(),
             is_wrong: false,
@@ -72,11 +71,11 @@ impl Said {
         self.given.contains(word)
     }
 
-    /// Takes what a variable says, for the tool's own option or for another one.
+    /// Reads the option that a variable gives. It may be one that the tool lacks.
     pub fn setting(&mut self, setting: &Setting) {
         let value = setting.value.to_string_lossy();
         if setting.option == "debug" && !is_debug_spec(&value, self.of.dialect) {
-            // libpcp itself has looked already.
+            // libpcp itself has read it already.
             let value = Foreign(&value);
             self.text.push(&[&"Error: $", &setting.variable, &"=", &value]);
             self.text.push(&[&" is not valid, ignored\n"]);
@@ -89,7 +88,7 @@ impl Said {
         self.option(option, option.argument.map(|_| setting.value.clone()));
     }
 
-    /// Takes note of a mistake, which is told with those before it.
+    /// Notes a mistake, which is printed after those before it.
     pub fn wrong(&mut self, problem: &[&dyn Display]) {
         self.is_wrong = true;
         self.text.push(problem);
@@ -107,7 +106,7 @@ impl Said {
         }
     }
 
-    /// Why an option cannot stand beside those before it.
+    /// The reason why an option cannot stand beside those before it.
     fn conflict(&self, word: &str) -> Option<&'static str> {
         let (is_refused, problem) = match word {
             "archive" | "nointerp" => (self.host.is_some(), "only one host or archive allowed"),
@@ -125,7 +124,7 @@ impl Said {
         is_refused.then_some(problem)
     }
 
-    /// Takes an option of the tool.
+    /// Reads an option of the tool.
     pub fn option(&mut self, option: &'static PcpOption, argument: Option<OsString>) {
         let text = argument.as_deref().map(OsStr::to_string_lossy).unwrap_or_default();
         if let Some(problem) = self.conflict(option.word) {
@@ -161,14 +160,14 @@ impl Said {
             "uniqnames" => self.load_names(&text, false),
             "archive-list" => return self.archive(&argument.unwrap_or_default()),
             "archive-folio" => return self.folio(&argument.unwrap_or_default()),
-            // In its place among the others.
+            // It names an archive, in order among the others.
             "nointerp" => self.archive(argument.as_deref().unwrap_or_default()),
             "host" if self.host.is_some() => {
                 return self.refuse(&[&"too many hosts requested: ", &Foreign(&text)]);
             }
             "host" => self.host = argument.clone(),
             "host-list" => return self.hosts(&text),
-            // As to pmval, a port that is no number is none.
+            // pmval ignores a port that is no number.
             "guiport" if c_int(&text).unwrap_or(0) == 0 => {
                 self.given.insert(option.word);
                 return;
@@ -204,7 +203,7 @@ impl Said {
         self.translated.push(word("archive", Some(archive)));
     }
 
-    /// Takes the archives of a folio.
+    /// Adds the archives of a folio.
     fn folio(&mut self, path: &OsStr) {
         match archives_of_folio(Path::new(path)) {
             Ok(archives) => archives.iter().for_each(|archive| self.archive(archive.as_os_str())),
@@ -215,7 +214,7 @@ impl Said {
         }
     }
 
-    /// Takes a list of hosts, of which there may be but one.
+    /// Adds a list of hosts; it may have only one.
     fn hosts(&mut self, list: &str) {
         let mut hosts = list.split(',').filter(|host| !host.is_empty());
         let Some(first) = hosts.next() else { return };
@@ -226,7 +225,7 @@ impl Said {
         self.translated.push(word("host", Some(first.as_ref())));
     }
 
-    /// Tries to load a name space, since the tools do that first.
+    /// Tries to load a name space, as the tools do first.
     fn load_names(&mut self, file: &str, duplicates: bool) {
         let options = LoadOptions { duplicates, ..LoadOptions::default() };
         let status = match LocalNameSpace::load(Some(Path::new(file)), &options) {
@@ -245,9 +244,9 @@ impl Said {
         self.refuse(&[&"Cannot load namespace from \"", &Foreign(file), &"\": ", &status]);
     }
 
-    /// Looks at what all options come to.
+    /// Checks all options together.
     pub fn end(&mut self, operands: &[OsString]) -> Result<(), EarlyEnd> {
-        // pmval's operand may name the source, so pmval looks later.
+        // pmval's operand may name the source, so pmval checks later.
         let names_source = self.of.tool.name == "pmval";
         if names_source {
             match operands.len() {
@@ -259,7 +258,7 @@ impl Said {
         } else {
             self.look_at_source();
         }
-        // Metrics of this machine come before all others; only they have agents.
+        // Metrics of this machine take precedence over all others; only they have agents.
         let useless: &[&[u8]] = match self.has("local-PMDA") {
             true => &[b"--host=", b"--archive="],
             false => &[b"--spec-local="],
@@ -279,8 +278,8 @@ impl Said {
         Ok(())
     }
 
-    /// A metric of pmval that makes no sense is told first, then what does not
-    /// fit its source, and then a host that cannot be one.
+    /// Reports a wrong metric of pmval first, then mistakes about its source, then an
+    /// impossible host.
     pub fn look_at_host(&mut self, operands: &[OsString]) -> Result<(), EarlyEnd> {
         let is_pmval = self.of.tool.name == "pmval";
         for metric in operands.iter().filter(|_| is_pmval) {
@@ -306,7 +305,7 @@ impl Said {
         Err(EarlyEnd { text, is_good: false })
     }
 
-    /// What was wrong, and how the tool is used.
+    /// The mistakes so far, and the usage of the tool.
     fn misuse(&mut self) -> EarlyEnd {
         self.text.push(&[&usage(self.of.tool, self.of.dialect)]);
         EarlyEnd { text: std::mem::take(&mut self.text), is_good: false }
@@ -316,13 +315,13 @@ impl Said {
         let is_local = self.has("local-PMDA");
         let is_archive = self.has("archive") && !is_local;
         let is_host = self.host.is_some() && !is_local;
-        // An origin alone asks for the archives that are kept of this host.
+        // An origin alone selects the archives that are kept of this host.
         let is_default = !is_host && !is_archive && !is_local && self.has("origin");
         let has_window = ["origin", "start", "align"].iter().any(|word| self.has(word));
         if has_window && !is_archive && !is_default {
             self.refuse(&[&"time window options are supported for archives only"]);
         }
-        // PCP's tools never end then. From an archive each metric is fetched by itself.
+        // PCP's tools then never end. An archive's metrics are fetched one by one.
         if self.has_empty_batches && !is_archive && !is_default {
             self.refuse(&[&NO_BATCH]);
         }
@@ -332,13 +331,13 @@ impl Said {
     }
 }
 
-/// True for what may say which agents the metrics of this machine come from.
+/// True for a text that can name the agents for metrics of this machine.
 fn is_agent_spec(text: &str) -> bool {
     ["add", "del", "clear"].iter().any(|operation| text.starts_with(operation))
 }
 
-/// A whole number as strtol(3) reads it, without more than blanks before it, in
-/// the width of C's `int`, whatever is lost.
+/// Parses a whole number as strtol(3) does, after blanks only. The result is truncated to C's
+/// `int`.
 pub fn c_int(text: &str) -> Option<i32> {
     if text.is_empty() {
         return Some(0);

@@ -1,7 +1,7 @@
-//! Splits arguments as pmgetopt_r(3) does. Letters may be joined, words may be cut
-//! short, and operands may stand among the options.
+//! Splits arguments as pmgetopt_r(3) does. Letters may be joined, words may be abbreviated, and
+//! operands may stand among the options.
 //!
-//! This module knows which options there are, but not what they mean.
+//! This module knows the names of options. Others give them a meaning.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,27 +12,27 @@ use crate::dialect::Dialect;
 /// An option of this program that the tool does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnOption {
-    /// What it is given by, with its hyphens.
+    /// Its word or letter, with hyphens.
     pub form: String,
     /// True if the next argument belongs to it.
     pub takes_argument: bool,
 }
 
-/// What arguments are, one after the other.
+/// Part of a command line.
 #[derive(Debug)]
 pub enum Part {
     /// An option of the tool.
     Option(&'static PcpOption, Option<OsString>),
-    /// An option of this program, with what belongs to it.
+    /// An option of this program, with its argument.
     Own(Vec<OsString>),
-    /// What the options are for.
+    /// An argument that belongs to no option.
     Operand(OsString),
-    /// It makes no sense, and why.
+    /// A mistake, with its reason.
     Wrong(String),
 }
 
-/// Takes arguments apart. After the first operand there are no options
-/// `if_ended_by_operand`, as the variable `POSIXLY_CORRECT` has it.
+/// Splits arguments. With `if_ended_by_operand` no option follows the first operand, as the
+/// variable `POSIXLY_CORRECT` demands.
 pub fn scan(
     tool: &'static Tool,
     dialect: Dialect,
@@ -73,7 +73,7 @@ pub fn scan(
     parts
 }
 
-/// The option of this program that an argument is, alone or with `=`.
+/// The option of this program that an argument gives, alone or with `=`.
 fn own_option<'o>(own: &'o [OwnOption], argument: &[u8]) -> Option<&'o OwnOption> {
     own.iter().find(|own| match argument.strip_prefix(own.form.as_bytes()) {
         Some([]) => true,
@@ -106,7 +106,8 @@ fn long(
         [] => return wrong(format!("unrecognized option '--{given}'")),
         [option] => option,
         _ => {
-            // Those after the first one backwards, as they were pushed onto a list.
+            // The options after the first are in backward order, as the tool pushes them onto a
+            // list.
             let words = found[..1].iter().chain(found[1..].iter().rev());
             let words = words.map(|one| format!(" '--{}'", one.word)).collect::<String>();
             return wrong(format!("option '--{given}' is ambiguous; possibilities:{words}"));

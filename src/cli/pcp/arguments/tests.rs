@@ -1,4 +1,4 @@
-//! Which settings arguments give, without a source.
+//! Tests of the settings that arguments give, without a source.
 
 use super::option_rules::c_int;
 use super::*;
@@ -8,7 +8,7 @@ fn own() -> Vec<OwnOption> {
     vec![option("--compat", true), option("-c", true), option("--follow", false)]
 }
 
-/// The arguments for clap, or what is said first and whether that is good.
+/// The arguments for clap, or the text of the early end and whether it was asked for.
 fn read(line: &str) -> Result<String, (String, bool)> {
     let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
     let tool = Impersonated::by(&arguments).expect("a tool of PCP");
@@ -51,8 +51,8 @@ fn options_become_words() {
     }
 }
 
-/// Nothing is fetched in batches of nothing, unless it is an archive, of which metrics are
-/// fetched one by one.
+/// A batch of zero fetches nothing. Archives have no batches: their metrics are fetched one by
+/// one.
 #[test]
 fn of_batches_the_last_number_counts() {
     for (line, expected) in [

@@ -1,20 +1,20 @@
-//! The options of pminfo, pmval and pmprobe, in the order and with the words
-//! of their usage messages. This module does not know what they do.
+//! The options of pminfo, pmval and pmprobe, in the order and with the words of their usage
+//! messages.
 
 use crate::dialect::Dialect;
 
 /// A tool of PCP.
 #[derive(Debug)]
 pub struct Tool {
-    /// Its name, which messages begin with.
+    /// Its name, which stands in front of its messages.
     pub name: &'static str,
-    /// Our command of the same kind.
+    /// The command of this program that stands in for it.
     pub command: &'static str,
-    /// What follows the name in the usage message.
+    /// The operands in the usage message, after the name.
     pub operands: &'static str,
-    /// Its options by the sections of the usage message.
+    /// Its options, by sections of the usage message.
     pub sections: &'static [Section],
-    /// A letter that the usage message shows and the tool does not take.
+    /// A letter that the usage message shows but the tool refuses.
     pub refused_letter: Option<char>,
 }
 
@@ -30,45 +30,44 @@ pub struct Section {
 /// An option of a tool.
 #[derive(Debug)]
 pub struct PcpOption {
-    /// The letter that it may be given by.
+    /// Its letter.
     pub letter: Option<char>,
-    /// The word that it may be given by.
+    /// Its word.
     pub word: &'static str,
-    /// What its argument is called, if it takes one.
+    /// Name of its argument, if it has one.
     pub argument: Option<&'static str>,
-    /// What it does, in the words of version 6; the usage message passes over
-    /// an option without.
+    /// Its help in the words of version 6. The usage message omits an option without help.
     pub help: &'static str,
-    /// True for an option that version 6 does not have.
+    /// True for an option that version 6 lacks.
     pub is_new: bool,
 }
 
 impl Tool {
-    /// The tool that a command is called after.
+    /// The tool that a command is named after.
     pub fn of_command(command: &str) -> Option<&'static Tool> {
         TOOLS.into_iter().find(|tool| tool.command == command)
     }
 
-    /// True if one of the tools has an option of that name, in any version.
+    /// True if one of the tools has an option with this word, in any version.
     pub fn any_has(word: &str) -> bool {
         let mut options = TOOLS.iter().flat_map(|tool| tool.sections).flat_map(|one| one.options);
         options.any(|option| option.word == word)
     }
 
-    /// True if it takes a letter for an option, in any version.
+    /// True if the tool has an option with this letter, in any version.
     pub fn has_letter(&self, letter: char) -> bool {
         let mut options = self.sections.iter().flat_map(|section| section.options);
         options.any(|option| option.letter == Some(letter))
     }
 
-    /// True if an option matters to the tool. Variables give it others, too, of
-    /// which those matter that say which time to report on.
+    /// True if the tool obeys an option. Variables give it further ones; it obeys those that
+    /// choose the time to report on.
     pub fn needs(&self, word: &str) -> bool {
         let mut options = self.sections.iter().flat_map(|section| section.options);
         ["start", "finish", "align"].contains(&word) || options.any(|option| option.word == word)
     }
 
-    /// The options that the tool takes in a version.
+    /// The options of the tool in a version.
     pub fn options(&self, dialect: Dialect) -> impl Iterator<Item = &'static PcpOption> + Clone {
         let is_known = move |option: &&PcpOption| !option.is_new || dialect != Dialect::Pcp6_0;
         self.sections.iter().flat_map(|section| section.options).filter(is_known)
@@ -76,14 +75,14 @@ impl Tool {
 }
 
 impl PcpOption {
-    /// The option of that name, of whichever tool.
+    /// The option with this word, of any tool.
     pub fn of_variable(word: &str) -> &'static PcpOption {
         let options = TOOLS.iter().flat_map(|tool| tool.sections).flat_map(|one| one.options);
         let found = options.chain(ONLY_VARIABLES).find(|option| option.word == word);
         found.unwrap_or(&DEBUG)
     }
 
-    /// Called again with another letter, or none.
+    /// The same option with another letter, or none.
     const fn by(self, letter: Option<char>) -> PcpOption {
         PcpOption { letter, ..self }
     }
@@ -130,7 +129,7 @@ const UNIQUE_NAMES: PcpOption =
     with('N', "uniqnames", "FILE", "like -n but only one name allowed for each PMID");
 const VERSION: PcpOption = flag('V', "version", "display version number and exit");
 
-/// Options that none of the tools has, and variables stand for.
+/// Options that only variables give: no tool has them.
 static ONLY_VARIABLES: &[PcpOption] = &[
     with('?', "archive-folio", "FILE", "").by(None),
     with('?', "archive-list", "FILES", "").by(None),
@@ -287,7 +286,7 @@ static PMPROBE: Tool = Tool {
                 flag('i', "internal", "list internal instance numbers"),
                 flag('V', "verbose", "report PDU operations (verbose)"),
                 flag('v', "values", "list metric values"),
-                // Refused without saying so.
+                // The tool refuses it without a message.
                 flag('e', "", ""),
             ],
         },

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::tools::{PcpOption, Tool};
 use crate::dialect::Dialect;
 
-/// Column in which the words about an option begin.
+/// Column in which the help of an option begins.
 const COLUMN: usize = 24;
 
 /// The usage message of a tool in a version.
@@ -37,7 +37,7 @@ fn push_option(text: &mut String, option: &PcpOption, dialect: Dialect) {
         Some(argument) => write!(form, "--{word}={argument}"),
         None => write!(form, "--{word}"),
     };
-    // Archives lost their byname in version 7.
+    // Version 7 says `archive` for `log archive`.
     let help = match dialect {
         Dialect::Pcp6_0 => (*help).to_owned(),
         _ => help.replace("log archive", "archive"),

@@ -1,8 +1,8 @@
-//! Labels of metrics and instances, and the identifiers of series, which are
-//! hashes of labels and more.
+//! Labels of metrics and instances, and the identifiers of series. An identifier is a hash of
+//! labels and other properties.
 //!
-//! Only what never changes during a series identifies it. Optional labels may change,
-//! so they do not count.
+//! A series is identified only by what never changes in it. Optional labels may change, so they
+//! do not count.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,25 +19,25 @@ use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
-/// Labels, by what they describe. Those of an archive hold at one time. To pminfo a label
-/// that was found holds at other times as well.
+/// Labels by level. An archive's labels are those of one time. Like pminfo, this cache keeps a
+/// label that was found for other times as well.
 pub struct Labels {
     known: HashMap<LabelLevel, Result<Vec<LabelSet>, PmStatus>>,
-    /// Levels that are not asked for again, even if nothing was found.
+    /// Levels that are not read again, even if they have no labels.
     settled: HashSet<LabelLevel>,
-    /// Labels of the source that has none.
+    /// Labels for a source without any.
     of_unlabelled: LabelSet,
-    /// True where the labels of a cluster are found for its item 0 only, as in
-    /// archives of version 6.
+    /// True if the labels of a cluster are found for its item 0 only, as in archives of version
+    /// 6.
     clusters_of_item_0: bool,
-    /// True where what is not known now may be known at another time.
+    /// True for an archive: labels that are missing now may exist at another time.
     is_archive: bool,
-    /// True where each question is asked anew, because its time may be another one.
+    /// True if each question is asked anew, because its time may differ.
     forgets: bool,
 }
 
 impl Labels {
-    /// Nothing is known yet. `host` is the name of the source's host.
+    /// An empty cache. `host` is the name of the source's host.
     pub fn new(host: &str, is_archive: bool, dialect: Dialect) -> Labels {
         let text = format!("{{\"hostname\":{}}}", serde_json::Value::from(host));
         let of_unlabelled = LabelSet::parse(&text, LabelFlags(LabelLevel::Context.bit()));
@@ -51,7 +51,7 @@ impl Labels {
         }
     }
 
-    /// Asks for the labels of metrics and of their instances, together.
+    /// Reads the labels of metrics and of their instances in one request.
     pub fn look_up(
         &mut self,
         context: &mut Session<AnyNamed>,
@@ -70,8 +70,8 @@ impl Labels {
         Ok(())
     }
 
-    /// Asks for the labels of an instance domain by itself. As in pminfo, what is
-    /// found then stays, even if it is nothing.
+    /// Reads the labels of an instance domain. As in pminfo, the answer stays, even an empty
+    /// one.
     pub fn look_up_domain(
         &mut self,
         context: &mut Session<AnyNamed>,
@@ -84,7 +84,7 @@ impl Labels {
     }
 
     fn is_known(&self, level: LabelLevel) -> bool {
-        // A source that has no labels at first has those of its host for good.
+        // A source without labels at first keeps those of its host for good.
         let is_final =
             !self.is_archive || level == LabelLevel::Context || self.settled.contains(&level);
         match self.known.get(&level) {
@@ -94,15 +94,15 @@ impl Labels {
         }
     }
 
-    /// All levels of a metric and its instances. The domain of derived metrics
-    /// is not that of their instances.
+    /// All levels of a metric and its instances. The domain of a derived metric differs from
+    /// the one of its instances.
     pub fn levels(&self, desc: &MetricDesc) -> impl Iterator<Item = LabelLevel> + use<> {
         let domain = desc.indom.map(|indom| LabelLevel::Domain(indom.domain()));
         let instances = desc.indom.map(LabelLevel::Instances);
         self.levels_of_metric(desc, desc.pmid.domain()).chain(domain).chain(instances)
     }
 
-    /// The levels of a metric, the most general one first, as one of a domain.
+    /// The levels of a metric, from general to special. Its domain is one of them.
     fn levels_of_metric(
         &self,
         desc: &MetricDesc,
@@ -142,7 +142,7 @@ impl Labels {
         print_labels(out, &self.of_levels(levels));
     }
 
-    /// Levels of an instance domain by itself.
+    /// Levels of an instance domain.
     fn levels_of_domain(indom: InDom) -> [LabelLevel; 3] {
         [LabelLevel::Context, LabelLevel::Domain(indom.domain()), LabelLevel::InDom(indom)]
     }
@@ -152,7 +152,7 @@ impl Labels {
         print_labels(out, &self.of_levels(Labels::levels_of_domain(indom).into_iter()));
     }
 
-    /// The instances that are shown: those that have labels, or all if none has.
+    /// The instances to print: those with labels, or all if none has any.
     fn instances(&self, indom: InDom, domain: &InstanceDomain) -> Vec<(InstId, Option<&LabelSet>)> {
         match self.sets(LabelLevel::Instances(indom)) {
             [] => domain.instances().map(|(id, _)| (id, None)).collect(),
@@ -192,8 +192,8 @@ impl Labels {
         push(out, format_args!("    Source: {source}\n    Series: {series}\n"));
     }
 
-    /// Writes the lines with the identifiers of the series of an instance
-    /// domain's instances, which are the same whatever the metric is.
+    /// Writes the lines with the identifiers of the series of a domain's instances. They are
+    /// the same for every metric.
     pub fn print_instance_series(&self, out: &mut Output, indom: InDom, domain: &InstanceDomain) {
         let common = self.of_levels(Labels::levels_of_domain(indom).into_iter());
         for (id, own) in self.instances(indom, domain) {
@@ -208,7 +208,7 @@ impl Labels {
     }
 }
 
-/// Stands for the name of an instance that is there no longer.
+/// The name of an instance that has disappeared.
 const DISAPPEARED: &[u8] = b"DISAPPEARED";
 
 /// Writes an instance at the beginning of a line.
@@ -227,7 +227,7 @@ fn print_labels(out: &mut Output, sets: &[&LabelSet]) {
     }
 }
 
-/// The labels of all sets together that are not optional, as JSON.
+/// The labels of all sets that are not optional, merged as JSON.
 fn identifying<'s>(sets: impl IntoIterator<Item = &'s LabelSet>) -> String {
     let merged = LabelSet::merged(sets);
     let mut json = String::new();

@@ -1,5 +1,4 @@
-//! Everything that is known of a group of metrics, looked up in a few round
-//! trips.
+//! Looks up all properties of a group of metrics in a few round trips.
 
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{MetadataSource, SourceError};
@@ -9,17 +8,17 @@ use crate::engine::Session;
 use super::arguments::InfoShown;
 use crate::cli::pcp::source::AnyNamed;
 
-/// What is known of a metric.
-pub struct Described<'n> {
-    /// The name that was asked for.
+/// Properties of a metric.
+pub struct MetricInfo<'n> {
+    /// The requested name.
     pub name: &'n str,
     /// Its identifier, if the name has one.
     pub pmid: Result<Pmid, PmStatus>,
-    /// Its descriptor, if it was asked for.
+    /// Its descriptor, if requested.
     pub desc: Result<MetricDesc, PmStatus>,
-    /// One line of help, if it was asked for.
+    /// One line of help, if requested.
     pub one_line: Result<Box<str>, PmStatus>,
-    /// The help text, if it was asked for.
+    /// The help text, if requested.
     pub help: Result<Box<str>, PmStatus>,
 }
 
@@ -34,7 +33,7 @@ impl InfoShown {
         self.prints_values() || self.verifies()
     }
 
-    /// True if only what is wrong with metrics is printed.
+    /// True if only mistakes of metrics are printed.
     pub fn verifies(&self) -> bool {
         self.verify || self.metadata_errors
     }
@@ -50,17 +49,17 @@ impl InfoShown {
     }
 }
 
-/// Looks everything up that is shown of metrics.
+/// Looks up all properties that are printed.
 pub fn describe<'n>(
     context: &mut Session<AnyNamed>,
     names: &[&'n str],
     shown: &InfoShown,
-) -> Result<Vec<Described<'n>>, SourceError> {
+) -> Result<Vec<MetricInfo<'n>>, SourceError> {
     let is_bare = !(shown.needs_desc() || shown.pmid || shown.fullpmid);
     let needs_pmid = !is_bare || shown.oneline || shown.helptext;
-    let mut found: Vec<Described<'n>> = names
+    let mut found: Vec<MetricInfo<'n>> = names
         .iter()
-        .map(|name| Described {
+        .map(|name| MetricInfo {
             name,
             pmid: Err(PmStatus::NAME),
             desc: Err(PmStatus::PMID),
@@ -74,7 +73,7 @@ pub fn describe<'n>(
     for (one, pmid) in found.iter_mut().zip(context.lookup_names(names)?) {
         one.pmid = pmid;
     }
-    // As in libpcp, questions about a metric that is none are asked all the same.
+    // Like libpcp, this asks also about a metric that does not exist.
     let pmids: Vec<Pmid> = found.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
     if shown.needs_desc() {
         for (one, desc) in found.iter_mut().zip(context.lookup_descs(&pmids)?) {

@@ -1,4 +1,4 @@
-//! `pmderive info`: what pminfo(1) prints of the metrics of a source.
+//! `pmderive info` prints what pminfo(1) prints about the metrics of a source.
 //!
 //! ```text
 //! names ──► walk ──► metrics ──► lookup ──► Described ──► report ──► standard output
@@ -65,8 +65,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<ExitSta
     }
 }
 
-/// Adds a derived metric to the source's own (`NAME=EXPRESSION`). What is wrong
-/// with it is told.
+/// Adds a derived metric to the source's own (`NAME=EXPRESSION`), and prints its mistakes.
 fn register(
     definition: &str,
     source: &mut ToolSource,
@@ -86,9 +85,9 @@ fn register(
     }
 }
 
-/// A run, argument after argument. As in pminfo, metrics wait until there is a
-/// batch of them, and instance domains do not: what an argument stands for, and
-/// what is said of it, depends on the metrics that were looked at before.
+/// A run, argument after argument. As in pminfo, metrics wait for a full batch and instance
+/// domains do not. So the meaning of an argument, and its errors, depend on the metrics
+/// reported before.
 struct Progress<'p> {
     report: Report<'p>,
     batches: Batches,
@@ -111,7 +110,7 @@ impl Progress<'_> {
         self.report.write()
     }
 
-    /// Takes all metrics.
+    /// Adds all metrics.
     fn all(&mut self) -> Result<(), Stop> {
         match self.below("")? {
             Ok(names) if names.is_empty() => self.error(&"PMNS appears to be empty!"),
@@ -124,16 +123,16 @@ impl Progress<'_> {
         Ok(())
     }
 
-    /// Takes what an argument stands for.
+    /// Adds the metrics or the domain of an argument.
     fn argument(&mut self, name: &str) -> Result<(), Stop> {
         let dialect = self.report.source().dialect;
         let found = match identifier(name) {
             Some(Identifier::Domain(indom)) => return self.report.domain(indom),
-            // pmNameID(3) gives the first of the names only.
+            // pmNameID(3) returns only the first name.
             Some(Identifier::Metric(pmid)) => match self.report.source().context.names_of(pmid)? {
                 Ok(names) => match names.first() {
                     Some(name) => match self.below(name)? {
-                        // The name of a file may have no metric here.
+                        // A name from the file may have no metric here.
                         Err(_) if !pmid.is_derived() => Err(PmStatus::PMID),
                         found => found,
                     },
@@ -141,7 +140,7 @@ impl Progress<'_> {
                 },
                 Err(status) => Err(status),
             },
-            // pminfo takes it for half an identifier.
+            // pminfo parses it as half an identifier.
             None if name.starts_with(|c: char| c.is_ascii_digit()) && dialect != Dialect::Fixed => {
                 Err(PmStatus::NAME)
             }
@@ -172,7 +171,7 @@ impl Progress<'_> {
         self.report.tell_mistakes(self.asked);
     }
 
-    /// Lets metrics wait, and reports on all whole batches.
+    /// Queues metrics, and reports on all whole batches.
     fn metrics(&mut self, names: Vec<String>) -> Result<(), Stop> {
         self.waiting.extend(names);
         self.report_on(self.batches.whole(self.waiting.len()))
@@ -190,13 +189,13 @@ impl Progress<'_> {
     }
 }
 
-/// An argument in dotted notation.
+/// An identifier in dotted notation.
 enum Identifier {
     Metric(Pmid),
     Domain(InDom),
 }
 
-/// Reads an argument as pminfo does, which looks no further than it has to.
+/// Parses an argument as pminfo does, which ignores text behind an identifier.
 fn identifier(text: &str) -> Option<Identifier> {
     let mut numbers = Vec::new();
     let mut rest = text;

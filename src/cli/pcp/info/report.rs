@@ -1,4 +1,4 @@
-//! What is printed of each metric and of each instance domain.
+//! The report on each metric and each instance domain.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,18 +11,18 @@ use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceErr
 
 use super::arguments::InfoShown;
 use super::labels::Labels;
-use super::lookup::{Described, describe};
+use super::lookup::{MetricInfo, describe};
 use super::values;
 use crate::check::units_name;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
-use crate::cli::pcp::fetch::{Domains, Fetched, TOGETHER, Values, fetch, fetch_each};
+use crate::cli::pcp::fetch::{Domains, MetricFetch, TOGETHER, Values, fetch, fetch_each};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
-/// Bytes that are kept before they are written.
+/// Bytes that are buffered before they are written.
 const ENOUGH: usize = 1 << 16;
 
 /// Reports on metrics, batch by batch.
@@ -38,7 +38,7 @@ pub struct Report<'s> {
 }
 
 impl<'s> Report<'s> {
-    /// Nothing is reported yet.
+    /// An empty report.
     pub fn new(
         shown: InfoShown,
         batches: Batches,
@@ -50,23 +50,22 @@ impl<'s> Report<'s> {
         Report { shown, batches, source, messages, is_archive, labels: None, domains, out }
     }
 
-    /// The source that is reported on.
+    /// The source of the report.
     pub fn source(&mut self) -> &mut ToolSource {
         self.source
     }
 
-    /// Tells what was found wrong with derived metrics; `asked` are the names
-    /// that the user has given.
+    /// Prints the mistakes of derived metrics; `asked` are the names that the user gave.
     pub fn tell_mistakes(&mut self, asked: &[String]) {
         self.source.tell_mistakes(asked, self.messages);
     }
 
-    /// Says on standard error what is wrong with an argument.
+    /// Prints an error about an argument.
     pub fn complain(&self, error: &dyn fmt::Display) {
         self.messages.line(error);
     }
 
-    /// Writes what is not written yet.
+    /// Writes the buffer.
     pub fn write(&mut self) -> Result<(), Stop> {
         Ok(self.out.flush()?)
     }
@@ -75,8 +74,8 @@ impl<'s> Report<'s> {
     pub fn metrics(&mut self, names: &[&str]) -> Result<(), Stop> {
         let described = describe(&mut self.source.context, names, &self.shown)?;
         let InfoShown { labels, series, fetchall, .. } = self.shown;
-        // Labels of an archive are those at the time of the values, and values by profile
-        // are those of the next record.
+        // Labels of an archive are those at the time of the values. Values by profile are those
+        // of the next record.
         let is_placed = labels || series || fetchall;
         let size = match self.is_archive && !is_placed {
             true => TOGETHER,
@@ -94,11 +93,11 @@ impl<'s> Report<'s> {
             for metric in batch {
                 match fetched.next() {
                     None => self.metric(metric, None)?,
-                    Some(Fetched { outcome: Ok(values), at }) => {
+                    Some(MetricFetch { outcome: Ok(values), at }) => {
                         at.map_or(Ok(()), |at| self.source.stand_at(at))?;
                         self.metric(metric, Some(values))?;
                     }
-                    Some(Fetched { outcome: Err(status), .. }) => {
+                    Some(MetricFetch { outcome: Err(status), .. }) => {
                         let (name, status) = (self.shown_name(metric.name), self.text(status));
                         let _ = writeln!(self.out, "{name}: pmFetch: {status}");
                     }
@@ -111,12 +110,12 @@ impl<'s> Report<'s> {
         Ok(())
     }
 
-    /// A name as it is put into a line.
+    /// A name, escaped for a line.
     fn shown_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         self.out.escaping().text(name)
     }
 
-    fn look_up_labels(&mut self, metrics: &[Described<'_>]) -> Result<(), SourceError> {
+    fn look_up_labels(&mut self, metrics: &[MetricInfo<'_>]) -> Result<(), SourceError> {
         let Report { labels, source, is_archive, .. } = self;
         let labels = match labels {
             Some(labels) => labels,
@@ -131,7 +130,7 @@ impl<'s> Report<'s> {
     }
 
     /// Fetches a batch.
-    fn fetch(&mut self, metrics: &[Described<'_>]) -> Result<Vec<Fetched>, Stop> {
+    fn fetch(&mut self, metrics: &[MetricInfo<'_>]) -> Result<Vec<MetricFetch>, Stop> {
         let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
         let Report { source, domains, messages, .. } = self;
         if self.is_archive {
@@ -143,11 +142,11 @@ impl<'s> Report<'s> {
             Ok(values) => values.into_iter().map(Ok).collect(),
             Err(status) => vec![Err(status); pmids.len()],
         };
-        Ok(of_each.into_iter().map(|outcome| Fetched { outcome, at: None }).collect())
+        Ok(of_each.into_iter().map(|outcome| MetricFetch { outcome, at: None }).collect())
     }
 
-    fn metric(&mut self, metric: &Described<'_>, values: Option<Values>) -> Result<(), Stop> {
-        let Described { name, pmid, desc, one_line, help } = metric;
+    fn metric(&mut self, metric: &MetricInfo<'_>, values: Option<Values>) -> Result<(), Stop> {
+        let MetricInfo { name, pmid, desc, one_line, help } = metric;
         let shown = self.shown.clone();
         if shown.needs_desc()
             && let Err(status) = desc
@@ -220,7 +219,7 @@ impl<'s> Report<'s> {
         Ok(())
     }
 
-    /// Says what keeps a metric from having values.
+    /// Prints why a metric has no values.
     fn verify(&mut self, name: &str, desc: Result<MetricDesc, PmStatus>, values: Option<Values>) {
         let is_supported = desc.is_ok_and(|desc| desc.value_type != ValueType::NoSupport);
         let name = self.shown_name(name);
@@ -237,7 +236,7 @@ impl<'s> Report<'s> {
         };
     }
 
-    /// Says why there will never be values, or what is wrong with a descriptor.
+    /// Prints why there can be no values, or what is wrong with a descriptor.
     fn verify_metadata(
         &mut self,
         name: &str,
@@ -259,11 +258,11 @@ impl<'s> Report<'s> {
         let _ = writeln!(self.out, "{name}: {problem}");
     }
 
-    /// Says that there is no descriptor, and why.
+    /// Prints that there is no descriptor, and why.
     fn without_desc(&mut self, name: &str, status: PmStatus) {
         let (name, text) = (self.shown_name(name), self.text(status));
         let shown = &self.shown;
-        // Version 7 finds it out from a fetch where there is one.
+        // Version 7 learns it from a fetch, if there is one.
         let is_fetched = self.source.dialect == Dialect::Pcp7_2 && shown.needs_values();
         let _ = match () {
             () if shown.desc_oneline => writeln!(self.out, "{name}\tMetadata unavailable"),
@@ -272,13 +271,13 @@ impl<'s> Report<'s> {
         };
     }
 
-    /// The text of a status in the version of the source.
+    /// The text of a status in the version of the tool.
     pub fn text(&self, status: PmStatus) -> String {
         self.source.dialect.text(status)
     }
 
-    /// Ends the line with the name or the domain. If the line `is_full` already, it
-    /// is not made longer.
+    /// Appends the one-line help and ends the line. If the line `is_full`, the help has a line
+    /// of its own.
     fn print_one_line(&mut self, text: Option<&Result<Box<str>, PmStatus>>, is_full: bool) {
         let dialect = self.source.dialect;
         let _ = match text {
@@ -342,8 +341,8 @@ impl<'s> Report<'s> {
         let _ = write!(self.out, " {word:#x}");
     }
 
-    /// Fetches a metric by itself, with all instances of its domain named. The
-    /// outer status: the domain is not known.
+    /// Fetches a metric by itself, naming all instances of its domain. The outer status means
+    /// that the domain is unknown.
     fn fetch_by_profile(&mut self, desc: &MetricDesc) -> Result<Result<Values, PmStatus>, Stop> {
         let Some(indom) = desc.indom else { return Ok(Ok(Err(PmStatus::PROFILE))) };
         let context = &mut self.source.context;
@@ -362,7 +361,7 @@ impl<'s> Report<'s> {
         Ok(Ok(set.map_or(Err(PmStatus::IPC), |set| set.outcome)))
     }
 
-    /// Reports on an instance domain, of which nothing can be wrong.
+    /// Reports on an instance domain. Domains have no checks.
     pub fn domain(&mut self, indom: InDom) -> Result<(), Stop> {
         let shown = self.shown.clone();
         if shown.verifies() {
@@ -397,7 +396,7 @@ fn type_of(desc: &MetricDesc) -> &'static str {
     desc.value_type.description().unwrap_or("Not Supported")
 }
 
-/// True for a failure that another fetch will meet with again.
+/// True for a failure that every fetch repeats.
 fn lasts(values: &Values) -> bool {
     let passing = [
         PmStatus::AGAIN,
@@ -413,7 +412,7 @@ fn lasts(values: &Values) -> bool {
     values.as_ref().is_err_and(|status| !passing.contains(status))
 }
 
-/// What in a descriptor cannot be true of any value.
+/// The contradiction in a descriptor, if there is one.
 fn contradiction(desc: &MetricDesc) -> Option<&'static str> {
     let is_text = matches!(desc.value_type, ValueType::String);
     match desc.semantics {

@@ -1,4 +1,4 @@
-//! Lines with values, and with what event records hold.
+//! Lines with values, and with the parameters of event records.
 
 use std::io::Write;
 
@@ -50,7 +50,7 @@ pub fn print(
                         writeln!(out, "    inst [{instance} \"DISAPPEARED\"]").ok();
                         continue;
                     }
-                    // Of a domain that is not known, as of an instance that is not.
+                    // The domain is unknown, or it lacks the instance.
                     None => {
                         let status = source.dialect.text(PmStatus::INST);
                         writeln!(out, "pmNameIndom: indom={indom} inst={instance}: {status}").ok();
@@ -69,7 +69,7 @@ pub fn print(
     Ok(())
 }
 
-/// Writes what the event records of a value hold.
+/// Writes the event records of a value.
 fn print_events(
     out: &mut Output,
     source: &mut ToolSource,

@@ -1,5 +1,5 @@
-//! The options of `pmderive val`, with the letters and the words of pmval(1).
-//! Only the form of values is checked here.
+//! The options of `pmderive val`, with the letters and the words of pmval(1). This module
+//! checks only the form of values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,7 +79,7 @@ pub struct ValArguments {
 }
 
 impl ValArguments {
-    /// How exactly times are told.
+    /// The precision of times.
     pub fn detail(&self) -> Detail {
         match self.timestamp {
             0 => Detail::Clock,
@@ -110,5 +110,5 @@ fn columns(text: &str) -> Result<usize, String> {
     columns.ok_or_else(|| format!("-w requires +ve numeric argument, {WIDEST} at most"))
 }
 
-/// Most columns that a value takes because of -w.
+/// Widest column for `-w`.
 const WIDEST: usize = 10_000;

@@ -16,18 +16,18 @@ use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::engine::Session;
 
-/// What is known of the metrics that parameters are values of.
+/// Cache of the metrics that parameters belong to.
 #[derive(Default)]
 pub struct Parameters {
     known: HashMap<Pmid, Known>,
 }
 
-/// Name and descriptor of a metric, or which call failed why.
+/// Name and descriptor of a metric, or the failed call and its reason.
 type Known = Result<(Box<str>, MetricDesc), String>;
 
-/// The records of one metric's values.
+/// The event records of one metric's values.
 pub struct Events<'a> {
-    /// Name of the metric, as it is shown.
+    /// Name of the metric, escaped.
     pub metric: &'a str,
     /// EVENT or HIGHRES_EVENT.
     pub value_type: ValueType,
@@ -38,7 +38,7 @@ pub struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Appends the records of each instance that has a name.
+    /// Appends the records of each instance with a name.
     pub fn write(
         &self,
         out: &mut Output,
@@ -47,7 +47,7 @@ impl Events<'_> {
         source: &mut Session<AnyNamed>,
     ) -> Result<(), SourceError> {
         for (instance, value) in sample.values() {
-            // Records of events are no numbers.
+            // Event records are not numbers.
             let SampleValue::Raw(raw) = value else { continue };
             let name = self.instances.map(|instances| instances.name(instance));
             if let Some(None) = name {
@@ -122,7 +122,7 @@ impl Events<'_> {
         desc: &MetricDesc,
         parameter: &EventParameter,
     ) {
-        // Parameters come without instances, whatever their metrics have.
+        // Parameters have no instances, whatever their metrics have.
         let instance = if desc.indom.is_some() { "[-1]" } else { "" };
         out.extend_from_slice(b"    ");
         out.text(name.as_bytes());
@@ -142,15 +142,14 @@ impl Events<'_> {
 }
 
 impl Parameters {
-    /// Asks the source for the metrics of a record's parameters that are not
-    /// known yet.
+    /// Looks up those metrics of a record's parameters that the cache lacks.
     fn learn(
         &mut self,
         source: &mut Session<AnyNamed>,
         record: &EventRecord,
     ) -> Result<(), SourceError> {
         for EventParameter { pmid, .. } in &record.parameters {
-            // What failed before may do now.
+            // A look-up that failed may succeed now.
             if !matches!(self.known.get(pmid), Some(Ok(_))) {
                 let known = look_up(source, *pmid)?;
                 self.known.insert(*pmid, known);

@@ -1,5 +1,4 @@
-//! The lines above the values: where the values come from, what they are, and how
-//! many will follow.
+//! The lines above the values: the source, the metric, and the number of samples.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
@@ -12,20 +11,19 @@ use crate::check::units_name;
 /// Time scale of seconds, see `PM_TIME_SEC` of PMAPI(3).
 const SECONDS: u8 = 3;
 
-/// The header of a report, with names as they are shown.
+/// The header of a report; its names are escaped.
 pub struct Header<'a> {
-    /// Name and descriptor of the metric; `None` where its name stands above
-    /// each value anyway.
+    /// Name and descriptor of the metric; `None` if its name stands above each value.
     pub metric: Option<(&'a str, MetricDesc)>,
-    /// True when counters are shown as they are.
+    /// True if counters are printed as they are.
     pub is_raw: bool,
-    /// The archive as it was named, and the times it is shown from and to.
+    /// Name of the archive, and the first and the last time of the report.
     pub archive: Option<(Cow<'a, str>, String, Option<String>)>,
-    /// Name of the host that the metric is of.
+    /// Name of the metric's host.
     pub host: Cow<'a, str>,
-    /// Fetches that will be made; `None` for as many as there are.
+    /// Number of samples; `None` if there is no limit.
     pub samples: Option<u64>,
-    /// Time between them; `None` where the source decides.
+    /// Time between samples; `None` if the source decides.
     pub interval: Option<Duration>,
 }
 
@@ -91,7 +89,7 @@ pub fn seconds(interval: Duration) -> f64 {
     interval.as_nanos() as f64 / 1e9
 }
 
-/// Units of the growth per time of what has `units`.
+/// Units of the growth per time of a metric with `units`.
 fn per_time(units: Units) -> Units {
     let scale_time = if units.dim_time == 0 { SECONDS } else { units.scale_time };
     Units { dim_time: units.dim_time.wrapping_sub(1), scale_time, ..units }

@@ -1,7 +1,7 @@
 //! The instances that a report has columns for.
 //!
-//! These are all that the source knows, or those that were asked for. They are
-//! in ascending order of their identifiers, as the values of a sample are.
+//! They are all instances of the source, or the requested ones. They ascend by identifier, like
+//! the values of a sample.
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{InDom, InstId, InstanceProfile};
@@ -16,22 +16,21 @@ use crate::text::Escaping;
 /// The columns of a metric with an instance domain.
 pub struct Instances {
     indom: InDom,
-    /// True when none was asked for by name.
+    /// True if the user named none.
     are_all: bool,
     /// Identifiers, ascending.
     ids: Vec<InstId>,
-    /// Parallel to `ids`, names as they are shown.
+    /// Escaped names, parallel to `ids`.
     names: Vec<Box<[u8]>>,
-    /// How names in the bytes that the source has are shown.
+    /// How the bytes of names are escaped.
     escaping: Escaping,
 }
 
 impl Instances {
-    /// All instances of a domain: those of now, or of an archive all that it
-    /// ever saw.
+    /// All instances of a domain: the present ones, or all that an archive ever had.
     ///
     /// # Errors
-    /// The source failed, or knows no such domain.
+    /// The source failed, or has no such domain.
     pub fn all(
         source: &mut Session<AnyNamed>,
         indom: InDom,
@@ -43,8 +42,7 @@ impl Instances {
         Ok(instances)
     }
 
-    /// Instances by name, as often as they are named. From now on fetches
-    /// deliver no others.
+    /// Instances by name, as often as they are named. Later fetches deliver no others.
     ///
     /// # Errors
     /// The source failed, or has no instance of one of the names.
@@ -57,7 +55,7 @@ impl Instances {
         let mut shown: Vec<(InstId, Box<[u8]>)> = Vec::new();
         for name in names {
             let id = match source.source().source() {
-                // Of any time, not only of its beginning.
+                // Instances of any time count, not only those of the archive's start.
                 Context::Archive(_) => {
                     source.known_instances(indom)?.ok().and_then(|domain| domain.lookup(name))
                 }
@@ -79,7 +77,7 @@ impl Instances {
         Ok(Instances { indom, are_all: false, ids, names, escaping })
     }
 
-    /// Asks for the instances of now.
+    /// Reads the present instances.
     fn refresh(&mut self, source: &mut Session<AnyNamed>) -> Result<(), Stop> {
         let domain = source
             .known_instances(self.indom)?
@@ -91,8 +89,8 @@ impl Instances {
         Ok(())
     }
 
-    /// Asks again for all instances if one of `found`, ascending, is not among
-    /// them; true if that was so.
+    /// Reads all instances again if one of `found`, ascending, has no column. Returns whether
+    /// it did.
     ///
     /// # Errors
     /// As for [`Instances::all`].
@@ -109,8 +107,7 @@ impl Instances {
         Ok(has_news)
     }
 
-    /// Those of the values of instances, ascending, that should have a column
-    /// and have none.
+    /// Those of some instances, ascending, that should have a column and have none.
     pub fn without_column<V>(
         &self,
         values: impl Iterator<Item = (InstId, V)>,
@@ -135,14 +132,14 @@ impl Instances {
         &self.ids
     }
 
-    /// The columns.
+    /// The columns, in order.
     pub fn columns(&self) -> impl Iterator<Item = (InstId, &[u8])> {
         self.ids.iter().zip(&self.names).map(|(id, name)| (*id, &**name))
     }
 }
 
-/// The names in a list of instances (`-i`): between commas and blanks, or
-/// between quotes of either kind, then with what they hold.
+/// The names in a list of instances (`-i`). They stand between commas and blanks. In quotes of
+/// either kind they may contain these.
 pub fn names_in(list: &str) -> Vec<String> {
     let is_between = |c: char| matches!(c, ',' | ' ' | '\t' | '\n');
     let mut names = Vec::new();
@@ -156,7 +153,7 @@ pub fn names_in(list: &str) -> Vec<String> {
             _ => rest.split_at(rest.find(is_between).unwrap_or(rest.len())),
         };
         names.push(name.to_owned());
-        // What stands right behind a closing quote counts for nothing.
+        // Text right behind a closing quote is dropped.
         let mut after = after.chars();
         after.next();
         rest = after.as_str().trim_start_matches(is_between);

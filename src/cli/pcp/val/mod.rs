@@ -1,4 +1,4 @@
-//! `pmderive val`: what pmval(1) prints of one metric, sample after sample.
+//! `pmderive val` prints what pmval(1) prints of one metric, sample after sample.
 //!
 //! ```text
 //! arguments ──► source, window, metric ──► header ──┐
@@ -34,7 +34,7 @@ use self::header::Header;
 use self::instances::{Instances, names_in};
 pub use self::moment::Detail;
 use self::number::NumberFormat;
-use self::report::{Asked, Form, Report, State, elapsed};
+use self::report::{Form, Report, SampleRequest, State, elapsed};
 use self::table::Table;
 use crate::cli::args::{LONGEST_INTERVAL, SourceArguments};
 use crate::cli::exit_status::ExitStatus;
@@ -54,14 +54,14 @@ use crate::engine::Backend;
 use crate::escape::{self, Foreign};
 use crate::text::Escaping;
 
-/// A source that is open, and what of it is reported on.
-struct Opened {
+/// An open source with its metric.
+struct OpenMetric {
     source: ToolSource,
-    /// The archive, as it was named.
+    /// Name of the archive, as the user gave it.
     archive: Option<String>,
     host: String,
     window: TimeWindow,
-    /// The zone was told, with an empty line.
+    /// True if the zone and an empty line were printed.
     is_zone_told: bool,
 }
 
@@ -82,11 +82,11 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     if let Some(filter) = arguments.filter.as_ref().filter(|_| !is_archive) {
         store(source, filter, desc, instances.as_ref())?;
     }
-    let asked = asked(arguments, &opened, desc);
+    let request = request(arguments, &opened, desc);
     let source = &mut opened.source;
     if is_archive {
-        let interpolated = Mode::Interpolated { step: asked.step };
-        let mode = if asked.by_record { Mode::Forward } else { interpolated };
+        let interpolated = Mode::Interpolated { step: request.step };
+        let mode = if request.by_record { Mode::Forward } else { interpolated };
         begin_at(source, mode, opened.window.origin)?;
     }
     source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
@@ -94,19 +94,19 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     if !opened.is_zone_told && !is_event {
         writeln!(out)?;
     }
-    // What stands there already is printed even if the columns make no sense.
+    // The header is printed even if the columns make no sense.
     out.flush()?;
     let format = number_format(arguments, desc)?;
     let name = &*escaping.text(name);
-    write!(out, "{}", header(arguments, &opened, (name, desc), &asked, escaping))?;
+    write!(out, "{}", header(arguments, &opened, (name, desc), &request, escaping))?;
     let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
-    let Opened { mut source, .. } = opened;
+    let OpenMetric { mut source, .. } = opened;
     let detail = arguments.detail();
     let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = !is_archive || arguments.delay;
     source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments).min(LONGEST_INTERVAL)));
-    if is_archive && !asked.by_record && messages.are_of_tool() {
+    if is_archive && !request.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
     let mut report = Report {
@@ -119,7 +119,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
             (false, true) => Form::Rates(table),
             (false, false) => Form::Values(table),
         },
-        asked,
+        request,
         detail: is_archive.then_some(detail),
         is_verbose: arguments.verbose,
         is_terminal: shows_output(),
@@ -131,13 +131,13 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     Ok(outcome.max(report.source.outcome()))
 }
 
-/// Opens the source, once the options are known to fit it, and tells the zone.
+/// Opens the source, once the options are checked, and prints the zone.
 fn open(
     arguments: &ValArguments,
     mut options: PcpOptions,
     spec: &MetricSpec,
     messages: &mut Messages,
-) -> Result<Opened, Stop> {
+) -> Result<OpenMetric, Stop> {
     options.is_followed = arguments.follow.is_given();
     let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
     check(arguments, &options, messages)?;
@@ -150,12 +150,12 @@ fn open(
     let is_zone_told = source.zone_note.is_some();
     source.tell_zone(messages)?;
     let window = window(arguments, &mut source, messages)?;
-    Ok(Opened { source, archive, host, window, is_zone_told })
+    Ok(OpenMetric { source, archive, host, window, is_zone_told })
 }
 
-/// What is asked of the source.
-fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
-    let Opened { source, archive, window, .. } = opened;
+/// The request to the source.
+fn request(arguments: &ValArguments, opened: &OpenMetric, desc: MetricDesc) -> SampleRequest {
+    let OpenMetric { source, archive, window, .. } = opened;
     let is_event = desc.value_type.is_event();
     let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
     let interval = interval(arguments);
@@ -165,7 +165,7 @@ fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
         }
         (samples, _) => samples,
     };
-    Asked {
+    SampleRequest {
         list: FetchList::new(vec![desc.pmid], Vec::new()),
         by_record,
         step: step(interval, source.dialect),
@@ -178,12 +178,12 @@ fn asked(arguments: &ValArguments, opened: &Opened, desc: MetricDesc) -> Asked {
 /// The lines above the values.
 fn header<'h>(
     arguments: &ValArguments,
-    opened: &'h Opened,
+    opened: &'h OpenMetric,
     metric: (&'h str, MetricDesc),
-    asked: &Asked,
+    request: &SampleRequest,
     escaping: Escaping,
 ) -> Header<'h> {
-    let Opened { source, archive, host, window, .. } = opened;
+    let OpenMetric { source, archive, host, window, .. } = opened;
     let bound = |time| header_time(time, arguments.detail(), source);
     let archive = archive.as_deref();
     Header {
@@ -192,8 +192,8 @@ fn header<'h>(
         archive: archive
             .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(bound))),
         host: escaping.text(host),
-        samples: asked.rows,
-        interval: (!asked.by_record).then(|| interval(arguments)),
+        samples: request.rows,
+        interval: (!request.by_record).then(|| interval(arguments)),
     }
 }
 
@@ -210,7 +210,7 @@ fn host_name(source: &mut ToolSource, messages: &Messages) -> Result<String, Sto
     Ok(name.unwrap_or_default())
 }
 
-/// The time that is reported on.
+/// The time window.
 fn window(
     arguments: &ValArguments,
     source: &mut ToolSource,
@@ -218,27 +218,27 @@ fn window(
 ) -> Result<TimeWindow, Stop> {
     let mut window = source.window(&arguments.window.window(), messages)?;
     if arguments.follow.is_given() && arguments.window.finish.is_none() {
-        // The present end is none.
+        // The present end is no limit.
         window.end = None;
     }
     if source.dialect != Dialect::Fixed {
-        // As to pmval, the first second of 1970 is no end.
+        // pmval ignores an end in the first second of 1970.
         window.end = window.end.filter(|end| end.sec != 0);
     }
     Ok(window)
 }
 
-/// Has an archive deliver the samples from a time on.
+/// Positions an archive at the time of the first sample.
 fn begin_at(source: &mut ToolSource, mode: Mode, origin: Timestamp) -> Result<(), SourceError> {
     let origin = match source.dialect {
         Dialect::Fixed => origin,
-        // pmval drops what is finer than microseconds.
+        // pmval drops everything below microseconds.
         _ => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
     };
     source.context.set_mode(mode, Some(origin))
 }
 
-/// A time as the header shows it.
+/// Formats a time for the header.
 fn header_time(time: Timestamp, detail: Detail, source: &ToolSource) -> String {
     match detail {
         Detail::Clock => source.zone.ctime(time),
@@ -247,7 +247,7 @@ fn header_time(time: Timestamp, detail: Detail, source: &ToolSource) -> String {
     }
 }
 
-/// Says that a variable about interpolation makes no sense, if so, in libpcp's words.
+/// Warns in libpcp's words if the variable about interpolation makes no sense.
 fn warn_of_variable(messages: &Messages) {
     if let Some(error) = InterpolationRules::mistake_in_environment() {
         let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
@@ -256,7 +256,7 @@ fn warn_of_variable(messages: &Messages) {
     }
 }
 
-/// How numbers are laid out in columns for the metric's type.
+/// The layout of numbers in columns for the metric's type.
 fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFormat, Stop> {
     let ValArguments { width, precision, .. } = *arguments;
     let width = width.or_else(|| table::width(desc.value_type)).ok_or_else(|| {
@@ -304,10 +304,10 @@ fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) ->
     Ok(())
 }
 
-/// How many samples there are at an interval until the end of a window.
+/// The number of samples at an interval until the end of a window.
 fn samples_until(end: Timestamp, origin: Timestamp, interval: Duration, dialect: Dialect) -> u64 {
     let intervals = elapsed(origin, end, dialect) / header::seconds(interval);
-    // One is at the origin itself.
+    // The first sample is at the origin itself.
     if intervals <= -1.0 { 0 } else { (intervals as u64).saturating_add(1) }
 }
 
@@ -317,7 +317,7 @@ fn step(interval: Duration, dialect: Dialect) -> i64 {
     // No archive is longer.
     let interval = interval.min(LONGEST_INTERVAL);
     let interval = match dialect {
-        // Milliseconds or, of long intervals, seconds.
+        // Milliseconds or, for long intervals, seconds.
         Dialect::Pcp6_0 if interval.as_secs() < MOST_MILLISECONDS => {
             Duration::new(interval.as_secs(), interval.subsec_millis() * 1_000_000)
         }
@@ -339,7 +339,7 @@ fn describe(source: &mut ToolSource, name: &str) -> Result<MetricDesc, Stop> {
     desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
 }
 
-/// The instances to show, if the metric has any.
+/// The instances to print, if the metric has any.
 fn choose_instances(
     arguments: &ValArguments,
     spec: &MetricSpec,
@@ -367,8 +367,8 @@ fn choose_instances(
     instances.map(Some)
 }
 
-/// Stores a value for the metric, that of each instance shown if it has an
-/// instance domain (pmStore(3)).
+/// Stores a value for the metric (pmStore(3)). With an instance domain it goes to each instance
+/// shown.
 fn store(
     source: &mut ToolSource,
     text: &str,
@@ -402,7 +402,7 @@ fn store(
         .map_err(|status| Stop::tool(&[&"store value \"", &text, &"\" failed: ", &status]))
 }
 
-/// The options, with the source that the metric came with if it did.
+/// The options, with the source that the metric's argument names, if it does.
 fn with_source(
     arguments: &ValArguments,
     messages: &Messages,
@@ -425,7 +425,7 @@ fn with_source(
         SpecSource::Host(None) | SpecSource::Archive(None) => false,
         SpecSource::Host(Some(_)) => has_archive || given.local,
         SpecSource::Archive(Some(_)) => has_host || given.local,
-        // To pmval this machine comes before other sources.
+        // pmval prefers this machine to other sources.
         SpecSource::Local => (has_host || has_archive) && !messages.are_of_tool(),
     };
     if is_second {

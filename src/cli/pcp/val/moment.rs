@@ -3,7 +3,7 @@
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::TimeZone;
 
-/// How exactly times are told.
+/// Precision of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Time of day to the millisecond.
@@ -15,7 +15,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// Characters that a time takes.
+    /// Width of a time, in characters.
     pub fn width(self) -> usize {
         match self {
             Detail::Clock => 12,
@@ -24,7 +24,7 @@ impl Detail {
         }
     }
 
-    /// A time as text.
+    /// Formats a time.
     pub fn of(self, time: Timestamp, zone: &TimeZone) -> String {
         let (second, fraction) = match self {
             Detail::Clock => return zone.clock_millis(time),
@@ -38,17 +38,16 @@ impl Detail {
     }
 }
 
-/// Writes times in front of values, and remembers what those of one second
-/// have in common.
+/// Writes times in front of values. It keeps the text up to the second for further times in it.
 #[derive(Default)]
 pub struct Clock {
     second: Option<i64>,
-    /// Up to the second, with the point behind it.
+    /// Time up to the second, with the point behind it.
     text: Vec<u8>,
 }
 
 impl Clock {
-    /// Appends a time. The zone is the same every time.
+    /// Appends a time. The zone must be the same in every call.
     pub fn write(&mut self, out: &mut Vec<u8>, detail: Detail, time: Timestamp, zone: &TimeZone) {
         let millis = time.nsec / 1_000_000;
         if detail != Detail::Clock || millis > 999 {

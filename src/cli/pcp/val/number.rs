@@ -1,19 +1,17 @@
-//! Reals and rates in a column. Their decimal points are aligned as far as four
-//! significant digits allow.
+//! Reals and rates in a column. Their decimal points are aligned as far as four significant
+//! digits allow.
 //!
-//! This module does not know where the numbers come from.
 
 use std::io::Write;
 
 use pmderive_runtime::model::format_e;
 
-/// How numbers that may have a fraction are laid out.
+/// Layout of numbers that may have a fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberFormat {
-    /// Characters of a column at least.
+    /// Least width of a column, in characters.
     pub width: usize,
-    /// Digits after the decimal point; `None` for as many as the size of the
-    /// number calls for.
+    /// Digits after the decimal point; `None` if the size of the number decides.
     pub precision: Option<usize>,
 }
 
@@ -38,8 +36,8 @@ impl NumberFormat {
         out.extend_from_slice(after.as_bytes());
     }
 
-    /// Appends a number that cannot be negative unless a counter fell, of
-    /// which an exclamation mark tells.
+    /// Appends a rate. Only a counter that fell makes it negative; then an exclamation mark is
+    /// printed.
     pub fn write_growth(self, out: &mut Vec<u8>, number: f64) {
         if number < 0.0 {
             let _ = write!(out, "{:>width$}", "!", width = self.width);
@@ -48,9 +46,8 @@ impl NumberFormat {
         }
     }
 
-    /// What [`NumberFormat::write`] appends, into blanks that are as wide,
-    /// and sooner. False if it takes the longer way; then these are no blanks
-    /// any more.
+    /// Writes what [`NumberFormat::write`] appends into blanks of the same width, but faster.
+    /// Returns false if it cannot; the blanks are then spoilt.
     #[inline]
     pub fn write_short(self, blanks: &mut [u8], number: f64) -> bool {
         match self.precision {
@@ -60,16 +57,16 @@ impl NumberFormat {
     }
 }
 
-/// What a number of some size looks like.
+/// Form of a number of some size.
 enum Form {
-    /// This many digits after the point, and then this.
+    /// This many digits after the point, and then this text.
     Fixed(usize, &'static str),
     Scientific,
 }
 
 impl Form {
-    /// As many digits as the size of the number calls for, and what comes
-    /// after them where other numbers have digits.
+    /// The form with as many digits as the size of the number needs. Blanks fill the place of
+    /// digits that other numbers have.
     fn fitting(number: f64) -> Form {
         match number {
             0.0 => Form::Fixed(0, ".0   "),
@@ -82,12 +79,12 @@ impl Form {
         }
     }
 
-    /// A number of digits after the point.
+    /// The form with this many digits after the point.
     fn digits(precision: usize) -> Form {
         Form::Fixed(precision, "")
     }
 
-    /// Appends the digits of a number, and gives what comes after them.
+    /// Appends the digits of a number. Returns the text behind them.
     fn write(&self, out: &mut Vec<u8>, number: f64) -> &'static str {
         match *self {
             Form::Fixed(precision, after) => {
@@ -127,8 +124,8 @@ const POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Writes a number in the form that fits its size: four digits, with the point
-/// always in the same column, or one digit in front of it and an exponent.
+/// Writes a number in the form that fits its size. It has four digits, with the point always in
+/// the same column, or one digit before the point and an exponent.
 #[inline]
 fn short_fitting(blanks: &mut [u8], number: f64) -> bool {
     let width = blanks.len();
@@ -155,7 +152,7 @@ fn short_scientific(blanks: &mut [u8], number: f64) -> bool {
         let exponent = (number as u64).ilog10() as usize;
         (number / POWERS[exponent - 3], b'+', exponent)
     } else if (1e-18..0.1).contains(&number) {
-        // One less than it is between some powers of two, which makes too few digits.
+        // Between some powers of two it is one too small, which makes too few digits.
         let halvings = 1022 - (number.to_bits() >> 52);
         let exponent = 1 + ((halvings * 1233) >> 12) as usize;
         let count = number * POWERS[exponent + 3];
@@ -174,7 +171,7 @@ fn short_scientific(blanks: &mut [u8], number: f64) -> bool {
         && put(blanks, width.wrapping_sub(9), &four_digits(count, 1))
 }
 
-/// False if there is no room at that offset.
+/// Writes text at an offset. Returns false if there is no room.
 #[inline]
 fn put<const N: usize>(blanks: &mut [u8], offset: usize, text: &[u8; N]) -> bool {
     match blanks.get_mut(offset..).and_then(<[u8]>::first_chunk_mut::<N>) {
@@ -186,7 +183,7 @@ fn put<const N: usize>(blanks: &mut [u8], offset: usize, text: &[u8; N]) -> bool
     }
 }
 
-/// Numbers of two digits.
+/// The decimal numbers of two digits.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
@@ -197,7 +194,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// A number below 10,000 with a point behind the first `whole` of four digits.
+/// A number below 10,000 in four digits, with a point behind the first `whole` of them.
 #[inline]
 fn four_digits(number: u32, whole: usize) -> [u8; 5] {
     let pair = |number: u32| u64::from(u16::from_le_bytes(PAIRS[number as usize]));
@@ -210,10 +207,10 @@ fn four_digits(number: u32, whole: usize) -> [u8; 5] {
     [a, b, c, d, e]
 }
 
-/// Most digits after the point that are not in doubt for [`rounded`].
+/// Most digits after the point for which [`rounded`] is certain.
 const MOST_DIGITS: usize = 4;
 
-/// Writes a number that is not negative with some digits after the point.
+/// Writes a number of at least zero with some digits after the point.
 fn short_fixed(blanks: &mut [u8], number: f64, precision: usize) -> bool {
     if precision > MOST_DIGITS || number.is_sign_negative() {
         return false;
@@ -232,19 +229,18 @@ fn short_fixed(blanks: &mut [u8], number: f64, precision: usize) -> bool {
     false
 }
 
-/// The nearest whole number, if it is below 10^9 and `count` far enough from
-/// the middle between two for the result of an operation that may be wrong in
-/// its 16th digit.
+/// The nearest whole number, if it is below 10^9. `None` if `count` is too near the middle
+/// between two, as its 16th digit may be wrong.
 #[inline]
 fn rounded(count: f64) -> Option<u32> {
-    // Numbers of this size are whole, and their last bits are those of the sum.
+    // Numbers of this size are whole; their last bits are those of the sum.
     const WHOLE: f64 = (1u64 << 52) as f64;
     let sum = count + WHOLE;
     let is_clear = (count - (sum - WHOLE)).abs() < 0.5 - 1e-6;
     ((0.0..1e9).contains(&count) && is_clear).then_some(sum.to_bits() as u32)
 }
 
-/// C shows the sign of NaN too.
+/// Appends infinity or NaN. C prints the sign of NaN, too.
 fn not_finite(out: &mut Vec<u8>, number: f64) {
     let sign = if number.is_sign_negative() { "-" } else { "" };
     out.extend_from_slice(sign.as_bytes());

@@ -1,7 +1,6 @@
-//! Fetches sample after sample, and prints a row for each.
+//! The loop of `val`: fetches sample after sample, and prints a row for each.
 //!
-//! It keeps what a row needs of the sample before. [`Table`] and [`Events`] know the
-//! form of a row.
+//! It keeps the values of the sample before, for rates. [`Table`] and [`Events`] format a row.
 
 use std::io::Write;
 
@@ -28,79 +27,79 @@ use crate::escape::Foreign;
 
 /// A report that goes on from sample to sample.
 pub struct Report<'r> {
-    /// Where values come from.
+    /// Source of the values.
     pub source: ToolSource,
-    /// The metric's name, as it is shown.
+    /// The metric's name, escaped.
     pub name: &'r str,
     /// Its descriptor.
     pub desc: MetricDesc,
     /// Its instances, if it has an instance domain.
     pub instances: Option<Instances>,
-    /// How values become text.
+    /// The form of values.
     pub form: Form,
-    /// Which samples are shown.
-    pub asked: Asked,
-    /// In front of values, for archives.
+    /// The request to the source.
+    pub request: SampleRequest,
+    /// Precision of times before values; only archives have them.
     pub detail: Option<Detail>,
-    /// Say that there are no event records.
+    /// True if rows without event records are reported.
     pub is_verbose: bool,
-    /// Rows are read as they come.
+    /// True if rows go to a terminal.
     pub is_terminal: bool,
-    /// Where failures of the metric are told.
+    /// Destination of errors about the metric.
     pub messages: &'r Messages,
-    /// What is to be printed.
+    /// Destination of rows.
     pub out: Output,
-    /// How far it has come.
+    /// State between samples.
     pub state: State,
 }
 
-/// How values become text.
+/// The form of values.
 pub enum Form {
     /// As they are.
     Values(Table),
-    /// Their growth per time.
+    /// Growth per time.
     Rates(Table),
     /// Event records.
     Events(Parameters),
 }
 
-/// Which samples are shown.
-pub struct Asked {
+/// The request to the source, and the end of the report.
+pub struct SampleRequest {
     /// The metric.
     pub list: FetchList,
     /// True for the records of an archive as they are, marks included.
     pub by_record: bool,
     /// Nanoseconds between samples that an archive interpolates.
     pub step: i64,
-    /// Rows to print; `None` for as many as there are.
+    /// Rows to print; `None` if there is no limit.
     pub rows: Option<u64>,
-    /// Samples after this are not shown.
+    /// Time of the last sample at most.
     pub end: Option<Timestamp>,
-    /// Nothing bounds them but the end of an archive.
+    /// True if only the end of an archive ends the report.
     pub is_all: bool,
 }
 
-/// What a report knows of the samples before.
+/// The state of a report between samples.
 pub struct State {
-    /// The sample before, if there were values in it.
+    /// The sample before, if it had values.
     before: Option<Box<Sample>>,
-    /// A fetch came to nothing since the last row.
+    /// True if a fetch since the last row had no values.
     has_missed: bool,
-    /// A row was printed since the start, or since logging was suspended.
+    /// True if a row was printed since the start, or since logging was suspended.
     has_reported: bool,
-    /// A sample was taken.
+    /// True if a sample was taken.
     has_sampled: bool,
-    /// A live source began anew since the sample before.
+    /// True if a live source restarted since the sample before.
     has_gap: bool,
     batch: ResultBatch,
     clock: Clock,
-    /// Its buffers are those of the next sample.
+    /// Buffers for the next sample.
     spare: Option<Box<Sample>>,
     value_type: ValueType,
 }
 
 impl State {
-    /// Before the first sample of a metric of type `value_type`.
+    /// The state before the first sample of a metric of type `value_type`.
     pub fn new(value_type: ValueType) -> State {
         State {
             before: None,
@@ -115,7 +114,7 @@ impl State {
         }
     }
 
-    /// The next sample at an interval.
+    /// Takes the next sample at an interval.
     fn next_sample(
         &mut self,
         context: &mut Session<AnyNamed>,
@@ -127,7 +126,7 @@ impl State {
         Ok(Next { time: self.batch.timestamp(), outcome })
     }
 
-    /// The next record of an archive that has the metric or is a mark.
+    /// Reads the next record of an archive that has the metric or is a mark.
     fn next_record(&mut self, context: &mut Context, pmid: Pmid) -> Result<Next, SourceError> {
         let Context::Archive(archive) = context else {
             return Err(SourceError::Status { target: context.name(), status: PmStatus::MODE });
@@ -149,24 +148,24 @@ impl State {
     }
 }
 
-/// A sample to fill, in buffers that were used before.
+/// An empty sample, in buffers of an earlier one.
 fn take_spare(spare: &mut Option<Box<Sample>>, value_type: ValueType) -> Box<Sample> {
     spare.take().unwrap_or_else(|| Box::new(Sample::new(value_type)))
 }
 
-/// What the source delivers next.
+/// The next delivery of the source.
 struct Next {
     time: Timestamp,
-    /// Values, or why there can be none; `None` for a mark.
+    /// Values, or the reason for having none; `None` for a mark.
     outcome: Result<Option<Box<Sample>>, PmStatus>,
 }
 
-/// What a fetch came to.
-enum Fetched {
+/// Result of a fetch.
+enum FetchOutcome {
     Sample(Box<Sample>),
-    /// Nothing; what there is to say was said.
+    /// No values; the reason was printed.
     Nothing,
-    /// The end of what is shown.
+    /// The end of the report.
     End,
 }
 
@@ -177,7 +176,7 @@ impl Report<'_> {
     /// The source failed, or a value makes no sense.
     pub fn run(&mut self) -> Result<ExitStatus, Stop> {
         let mut outcome = ExitStatus::Good;
-        let mut rows = 0..self.asked.rows.unwrap_or(u64::MAX);
+        let mut rows = 0..self.request.rows.unwrap_or(u64::MAX);
         while rows.next().is_some() {
             let goes_on = self.turn();
             if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
@@ -190,7 +189,7 @@ impl Report<'_> {
         }
         self.out.flush()?;
         // pmval does not look beyond the last row.
-        if self.asked.is_all && self.source.dialect == Dialect::Fixed {
+        if self.request.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
             outcome = outcome.max(self.tell_warnings()?);
             rest.map_err(|error| self.failed(&error))?;
@@ -198,20 +197,20 @@ impl Report<'_> {
         Ok(outcome)
     }
 
-    /// One row, which for the first rate takes two samples. False at the end.
+    /// Prints one row. The first rate needs two samples. Returns false at the end.
     fn turn(&mut self) -> Result<bool, Stop> {
         if self.state.before.is_none() {
             match self.fetch()? {
-                Fetched::End => return Ok(false),
-                Fetched::Nothing => self.state.has_missed = true,
-                Fetched::Sample(sample) => {
+                FetchOutcome::End => return Ok(false),
+                FetchOutcome::Nothing => self.state.has_missed = true,
+                FetchOutcome::Sample(sample) => {
                     self.write_labels();
                     if !matches!(self.form, Form::Rates(_)) {
                         self.write_row(None, &sample)?;
                         self.state.before = Some(sample);
                         return Ok(true);
                     }
-                    // Rows have begun, but this one lacks a sample before it.
+                    // Rows have begun, but this one lacks an earlier sample.
                     if self.state.has_missed || self.state.has_reported {
                         self.write_nothing(sample.time);
                     }
@@ -226,9 +225,9 @@ impl Report<'_> {
         }
         let Some(before) = self.state.before.take() else { return Ok(true) };
         match self.fetch()? {
-            Fetched::End => return Ok(false),
-            Fetched::Nothing => {}
-            Fetched::Sample(sample) => {
+            FetchOutcome::End => return Ok(false),
+            FetchOutcome::Nothing => {}
+            FetchOutcome::Sample(sample) => {
                 self.follow_instances(&sample)?;
                 match self.state.has_gap && matches!(self.form, Form::Rates(_)) {
                     true => self.write_nothing(sample.time),
@@ -278,8 +277,8 @@ impl Report<'_> {
             }
             (Form::Rates(table), Some(before)) => {
                 let elapsed = elapsed(before.time, sample.time, self.source.dialect);
-                // A clock that stands still, or goes back, tells nothing per
-                // second; pmval divides all the same.
+                // A clock that stands still or goes back gives no rate; pmval divides all the
+                // same.
                 let is_told = elapsed > 0.0 || self.source.dialect != Dialect::Fixed;
                 let nothing = (!is_told).then(|| Sample::new(self.desc.value_type));
                 let before = nothing.as_ref().unwrap_or(before);
@@ -316,49 +315,49 @@ impl Report<'_> {
     }
 
     /// Takes the next sample.
-    fn fetch(&mut self) -> Result<Fetched, Stop> {
-        let Some(Next { time, outcome }) = self.next()? else { return Ok(Fetched::End) };
+    fn fetch(&mut self) -> Result<FetchOutcome, Stop> {
+        let Some(Next { time, outcome }) = self.next()? else { return Ok(FetchOutcome::End) };
         let outcome = match outcome {
             Ok(None) => {
                 self.write_time(time);
                 self.out.extend_from_slice(b"  Archive logging suspended\n");
                 self.state.has_reported = false;
-                return Ok(Fetched::Nothing);
+                return Ok(FetchOutcome::Nothing);
             }
             Ok(Some(sample)) => Ok(sample),
             Err(status) => Err(status),
         };
-        if self.asked.end.is_some_and(|end| time > end) {
-            return Ok(Fetched::End);
+        if self.request.end.is_some_and(|end| time > end) {
+            return Ok(FetchOutcome::End);
         }
         match outcome {
             Ok(sample) if sample.is_empty() => {
                 self.write_nothing(time);
-                Ok(Fetched::Nothing)
+                Ok(FetchOutcome::Nothing)
             }
             Ok(mut sample) => {
                 sample.time = time;
-                Ok(Fetched::Sample(sample))
+                Ok(FetchOutcome::Sample(sample))
             }
             Err(status) => {
                 self.out.flush()?;
                 let text = self.source.dialect.text(status);
-                self.messages.failed_fetch(&[&self.asked.call(), &": ", &text]);
+                self.messages.failed_fetch(&[&self.request.call(), &": ", &text]);
                 match status {
-                    // What cannot be read is no matter of this metric.
-                    PmStatus::LOGREC => Err(Stop::Said),
-                    _ => Ok(Fetched::Nothing),
+                    // An unreadable record is a failure of the source, not of this metric.
+                    PmStatus::LOGREC => Err(Stop::Reported),
+                    _ => Ok(FetchOutcome::Nothing),
                 }
             }
         }
     }
 
-    /// True when somebody may be waiting for each row.
+    /// True if a user may be waiting for each row.
     fn is_awaited(&self) -> bool {
         self.source.sampler.waits() || self.is_terminal
     }
 
-    /// What was printed until then stands in front of the warnings.
+    /// Prints warnings, after the rows before them.
     fn tell_warnings(&mut self) -> Result<ExitStatus, Stop> {
         let has_warnings = match self.source.kind() {
             Context::Archive(archive) => archive.has_warnings(),
@@ -374,22 +373,22 @@ impl Report<'_> {
     /// The next values of the metric; `None` at the end of an archive.
     fn next(&mut self) -> Result<Option<Next>, Stop> {
         let ToolSource { context, sampler, .. } = &mut self.source;
-        let (asked, state, out) = (&self.asked, &mut self.state, &mut self.out);
+        let (request, state, out) = (&self.request, &mut self.state, &mut self.out);
         let next = sampler.take(&mut Attempt { context, messages: self.messages }, |attempt| {
-            let next = match asked.by_record {
+            let next = match request.by_record {
                 true => state.next_record(attempt.context(), self.desc.pmid),
-                false => state.next_sample(attempt.context, &asked.list),
+                false => state.next_sample(attempt.context, &request.list),
             };
             if next.as_ref().is_err_and(SourceError::is_end_of_archive) {
-                // It may be long until there is more.
+                // More values may come only much later.
                 out.flush()?;
             }
             Ok(next?)
         });
         match next {
-            Ok(Some(mut next)) if !asked.by_record => {
+            Ok(Some(mut next)) if !request.by_record => {
                 next.time = self.as_shown(next.time);
-                // pmval knows of no gaps, and archives have marks.
+                // pmval ignores gaps, and archives have marks.
                 self.state.has_gap &=
                     self.detail.is_none() && self.source.dialect == Dialect::Fixed;
                 self.state.has_sampled = true;
@@ -400,24 +399,24 @@ impl Report<'_> {
         }
     }
 
-    /// The end of a run whose source failed, which is told.
+    /// Reports the failure of the source, and ends the run.
     fn failed(&mut self, error: &SourceError) -> Stop {
         if let Err(error) = self.out.flush() {
             return error.into();
         }
-        let (call, text) = (self.asked.call(), self.source.dialect.text(error.status()));
+        let (call, text) = (self.request.call(), self.source.dialect.text(error.status()));
         let is_all = matches!(error, SourceError::Status { .. }) || self.messages.are_of_tool();
         let error = error.to_string();
         match is_all {
             true => self.messages.failed_fetch(&[&call, &": ", &text]),
             false => self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]),
         }
-        Stop::Said
+        Stop::Reported
     }
 
-    /// libpcp counts on to a full second without carrying it over.
+    /// The time as pmval prints it: libpcp rounds up to a full second without carrying it over.
     fn as_shown(&self, time: Timestamp) -> Timestamp {
-        let is_fractional = self.asked.step % NSEC_PER_SEC != 0;
+        let is_fractional = self.request.step % NSEC_PER_SEC != 0;
         let is_exact = self.source.dialect == Dialect::Fixed;
         if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
             return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
@@ -426,8 +425,8 @@ impl Report<'_> {
     }
 }
 
-impl Asked {
-    /// The function of libpcp that takes a sample, for messages.
+impl SampleRequest {
+    /// The function of libpcp that takes such a sample, for messages.
     fn call(&self) -> &'static str {
         if self.by_record { "pmFetchArchive" } else { "pmFetch" }
     }
@@ -435,11 +434,11 @@ impl Asked {
 
 const NSEC_PER_SEC: i64 = 1_000_000_000;
 
-/// As many bytes are printed at once when nobody waits for rows.
+/// Bytes that are printed at once if no user waits for rows.
 const FULL: usize = 1 << 15;
 
-/// Seconds from one time to another; of libpcp's versions with the precision
-/// that seconds since the epoch have as a floating-point number.
+/// Seconds from one time to another. libpcp's versions have only the precision of seconds since
+/// the epoch in floating point.
 pub fn elapsed(from: Timestamp, to: Timestamp, dialect: Dialect) -> f64 {
     match dialect {
         Dialect::Fixed => to.seconds_since(from),

@@ -1,6 +1,5 @@
 //! The columns of a line. All have the same width, and a blank follows each.
 //!
-//! This module does not know what is in the columns.
 
 /// A line that is being written.
 pub struct Row<'o> {
@@ -9,13 +8,13 @@ pub struct Row<'o> {
 }
 
 impl Row<'_> {
-    /// Columns that are appended to `out`.
+    /// A line whose columns are appended to `out`.
     pub fn new(out: &mut Vec<u8>, width: usize) -> Row<'_> {
         Row { out, width }
     }
 
-    /// Writes a column: `short` into its blanks, or if that gives false `long`
-    /// behind the columns before, in as much space as it takes.
+    /// Writes a column. `short` fills its blanks. If it returns false, `long` writes behind the
+    /// columns before, in any width.
     #[inline]
     pub fn column(
         &mut self,
@@ -31,12 +30,12 @@ impl Row<'_> {
         self.out.push(b' ');
     }
 
-    /// Writes a column of a single character, on the right.
+    /// Writes a column with a single character, on the right.
     pub fn character(&mut self, character: u8) {
         self.text(&[character]);
     }
 
-    /// Writes a column of text, on the right.
+    /// Writes a column with text, on the right.
     pub fn text(&mut self, text: &[u8]) {
         let short = |blanks: &mut [u8]| match blanks.len().checked_sub(text.len()) {
             Some(first) => {

@@ -1,36 +1,35 @@
-//! The values of one fetch, in buffers that are used again for each sample.
+//! The values of one fetch, in buffers that are reused for each sample.
 //!
-//! This module does not know what is printed.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
 use pmderive_runtime::result::ValueSet;
 
 /// The values of one metric at one time, in ascending order of instances.
 pub struct Sample {
-    /// When they were taken.
+    /// Time of the sample.
     pub time: Timestamp,
     value_type: ValueType,
     instances: Vec<InstId>,
-    /// Parallel to `instances`, if all values are numbers of the type.
+    /// The values, parallel to `instances`, if all are numbers of the metric's type.
     bits: Vec<u64>,
-    /// Otherwise parallel to `instances`.
+    /// Otherwise the values, parallel to `instances`.
     others: Vec<Stored>,
-    /// The bytes of blocks.
+    /// The bytes of all blocks.
     bytes: Vec<u8>,
-    /// The instances that were sorted last, as they were delivered.
+    /// The instances that were sorted last, in the order of delivery.
     delivered: Vec<InstId>,
-    /// Their positions in the order of instances.
+    /// Their positions in ascending order.
     order: Vec<usize>,
-    /// Instances, bits and others as they lay before.
+    /// Buffers for sorting: instances, bits and others.
     former: (Vec<InstId>, Vec<u64>, Vec<Stored>),
 }
 
 /// A number of a metric's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// One of the types of numbers.
+    /// A type of numbers.
     pub value_type: ValueType,
-    /// Of numbers of 32 bits the low half counts.
+    /// A number of 32 bits is in the low half.
     pub bits: u64,
 }
 
@@ -39,12 +38,12 @@ pub struct Number {
 pub enum SampleValue<'s> {
     /// A number.
     Number(Number),
-    /// Any other value, as it was delivered.
+    /// Any other value, as the source delivered it.
     Raw(RawValueRef<'s>),
 }
 
 impl Number {
-    /// As a number with a fraction.
+    /// The number as `f64`.
     #[inline(always)]
     pub fn to_f64(self) -> f64 {
         match self.value_type {
@@ -57,7 +56,7 @@ impl Number {
         }
     }
 
-    /// As text, if it has no fraction.
+    /// Decimal digits, if the type has no fraction.
     #[inline]
     pub fn digits<'t>(&self, text: &'t mut itoa::Buffer) -> Option<&'t str> {
         match self.value_type {
@@ -74,7 +73,7 @@ impl SampleValue<'_> {
     /// The value of a metric of type `value_type` as a number.
     ///
     /// # Errors
-    /// It is not of that type, or is none.
+    /// The value is of another type, or is no number.
     #[inline]
     pub fn number(&self, value_type: ValueType) -> Result<f64, PmStatus> {
         let raw = match self {
@@ -92,12 +91,12 @@ impl SampleValue<'_> {
 enum Stored {
     InPlace(u32),
     Number(ValueType, u64),
-    /// A block with its type code, from one offset in the bytes to another.
+    /// A block: its type code, and the start and the end of its bytes.
     Block(u8, usize, usize),
 }
 
 impl Sample {
-    /// Without values as yet, of a metric of type `value_type`.
+    /// An empty sample of a metric of type `value_type`.
     pub fn new(value_type: ValueType) -> Sample {
         Sample {
             time: Timestamp::default(),
@@ -112,11 +111,11 @@ impl Sample {
         }
     }
 
-    /// Takes over a value set.
+    /// Copies a value set.
     ///
     /// # Errors
-    /// Why there are no values; [`PmStatus::IPC`] if there is no set, or where a block
-    /// is missing.
+    /// There are no values, and this is why. It is [`PmStatus::IPC`] if there is no set, or if
+    /// a block is missing.
     pub fn read(&mut self, set: Option<ValueSet<'_>>) -> Result<(), PmStatus> {
         self.clear();
         let set = set.ok_or(PmStatus::IPC)?;
@@ -153,7 +152,7 @@ impl Sample {
         self.others.push(value);
     }
 
-    /// Values of the same instance stay in the order delivered.
+    /// Sorts by instance. Values of the same instance keep their order.
     fn sort(&mut self) {
         if self.instances.is_sorted() {
             return;
@@ -170,7 +169,7 @@ impl Sample {
         rearrange(others, &mut former.2, order);
     }
 
-    /// True when there are no values.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
@@ -180,13 +179,13 @@ impl Sample {
         &self.instances
     }
 
-    /// True if all values are numbers, and the same of the same instances.
+    /// True if both samples have only numbers, for the same instances.
     pub fn has_numbers_of(&self, other: &Sample) -> bool {
         self.others.is_empty() && self.instances == other.instances && self.bits == other.bits
     }
 
-    /// The bits of [`Number`]s, parallel to `instances`, if these are those of
-    /// the values, which all are numbers of the metric's type.
+    /// The bits of [`Number`]s, parallel to `instances`. `None` unless the sample has exactly
+    /// these instances and only numbers.
     pub fn bits_of(&self, instances: &[InstId]) -> Option<&[u64]> {
         (self.others.is_empty() && self.instances == instances).then_some(&self.bits)
     }
@@ -206,7 +205,7 @@ impl Sample {
         self.ascending().of_instance(instance)
     }
 
-    /// A search for values of instances that are asked for in ascending order.
+    /// A search for values of ascending instances.
     pub fn ascending(&self) -> Ascending<'_> {
         Ascending { sample: self, next: 0 }
     }
@@ -225,7 +224,7 @@ impl Sample {
     }
 }
 
-/// Brings values, if there are any, into an order; `former` is a buffer.
+/// Reorders values, if there are any; `former` is a buffer.
 fn rearrange<T: Copy>(values: &mut Vec<T>, former: &mut Vec<T>, order: &[usize]) {
     std::mem::swap(values, former);
     values.clear();
@@ -239,8 +238,7 @@ pub struct Ascending<'s> {
 }
 
 impl<'s> Ascending<'s> {
-    /// The first value of an instance, which is none before the last one that
-    /// was asked for.
+    /// The first value of an instance. Instances must ascend from call to call.
     #[inline]
     pub fn of_instance(&mut self, instance: InstId) -> Option<SampleValue<'s>> {
         let instances = &self.sample.instances;

@@ -1,7 +1,6 @@
 //! Rows of values, and the names of instances above them.
 //!
-//! Input: the values of one sample, or of two for rates. Output: lines. This module
-//! knows neither where values come from nor when they were taken.
+//! Input: the values of one sample, or of two for rates. Output: lines.
 
 use std::io::Write;
 
@@ -14,28 +13,28 @@ use super::sample::{Number, Sample, SampleValue};
 use crate::dialect::Dialect;
 use crate::text::Escaping;
 
-/// Places that the decimal points of rates stand left of the column's end.
+/// Distance of the decimal points of rates from the column's end, in characters.
 const SHIFT: usize = 3;
 
-/// How the values of a metric are laid out.
+/// The layout of a metric's values.
 pub struct Table {
     desc: MetricDesc,
     format: NumberFormat,
-    /// Values of counters become rates.
+    /// True if counters are printed as rates.
     shows_rates: bool,
-    /// Blanks in front of the names of instances, where rows have times.
+    /// Blanks before the names of instances, where rows have times.
     margin: usize,
     dialect: Dialect,
     escaping: Escaping,
-    /// Counters below 2^32 and 2^64 that fell have wrapped.
+    /// True if a counter that fell has wrapped at 2^32 or 2^64.
     wraps: bool,
-    /// Decided with the first names.
+    /// Layout of names; chosen with the first ones.
     labels: Option<LabelLayout>,
-    /// The row of values before, if every value has a column; otherwise nothing.
+    /// The last row of values, if every value had a column; else empty.
     row: Vec<u8>,
 }
 
-/// How the names of instances stand over their columns.
+/// Position of the names of instances over their columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LabelLayout {
     /// To the left, over the digits before the decimal points.
@@ -63,7 +62,7 @@ pub fn width(value_type: ValueType) -> Option<usize> {
 }
 
 impl Table {
-    /// A layout without names yet.
+    /// A layout before the first names.
     pub fn new(
         desc: MetricDesc,
         format: NumberFormat,
@@ -77,8 +76,8 @@ impl Table {
         Table { desc, format, shows_rates, margin, dialect, escaping, wraps, labels, row }
     }
 
-    /// Appends the names of instances, in front of the first rows with those
-    /// that have to be cut off in full.
+    /// Appends the names of instances. If names have to be cut off, a list of the full ones
+    /// precedes the first row.
     pub fn write_labels(&mut self, out: &mut Vec<u8>, instances: &Instances) {
         self.row.clear();
         let layout = match self.labels {
@@ -122,12 +121,12 @@ impl Table {
         out.push(b'\n');
     }
 
-    /// A name, if its characters count and not its bytes, as to pmval.
+    /// A name as text, if pmval counts its characters and not its bytes.
     fn text_of<'n>(&self, name: &'n [u8]) -> Option<&'n str> {
         std::str::from_utf8(name).ok().filter(|_| self.dialect == Dialect::Fixed)
     }
 
-    /// How many characters a name has.
+    /// The number of characters of a name.
     fn characters(&self, name: &[u8]) -> usize {
         self.text_of(name).map_or(name.len(), |name| name.chars().count())
     }
@@ -151,8 +150,8 @@ impl Table {
         }
     }
 
-    /// Appends a row of values, and a warning for each without a column.
-    /// `before` is the sample that the row in front of it was of.
+    /// Appends a row of values, and a warning for each value without a column. `before` is the
+    /// sample of the row before.
     ///
     /// # Errors
     /// A value is not of the metric's type.
@@ -199,11 +198,11 @@ impl Table {
         Ok(())
     }
 
-    /// Appends a row of rates between two samples `elapsed` seconds apart, and
-    /// a warning for each without a column.
+    /// Appends a row of rates between two samples `elapsed` seconds apart, and a warning for
+    /// each rate without a column.
     ///
     /// # Errors
-    /// A value is not of the metric's type, or no number.
+    /// A value is not of the metric's type, or is no number.
     pub fn write_rates(
         &self,
         out: &mut Vec<u8>,
@@ -246,7 +245,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes a value to its column.
+    /// Writes a value into its column.
     fn put_value(&self, row: &mut Row<'_>, value: Option<SampleValue<'_>>) -> Result<(), PmStatus> {
         let Some(value) = value else {
             row.character(b'?');
@@ -264,7 +263,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes the growth between two values, divided by a time, to its column.
+    /// Writes the growth between two values, divided by a time, into its column.
     #[inline]
     fn put_rate(
         &self,
@@ -281,7 +280,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes all columns, given the bits of the numbers.
+    /// Writes all columns, given the bits of their numbers.
     fn put_numbers(&self, row: &mut Row<'_>, bits: &[u64]) {
         let MetricDesc { value_type, semantics, .. } = self.desc;
         let is_fractional = matches!(value_type, ValueType::F32 | ValueType::F64);
@@ -295,7 +294,7 @@ impl Table {
         }
     }
 
-    /// Puts the growth between two samples into a row, divided by a time.
+    /// Writes all columns of rates: the growth between two samples, divided by a time.
     fn put_rates(&self, row: &mut Row<'_>, before: &[u64], bits: &[u64], time: f64) {
         let value_type = self.desc.value_type;
         let number = |bits| Number { value_type, bits }.to_f64();
@@ -322,7 +321,7 @@ impl Table {
         );
     }
 
-    /// A value that may have a fraction as a number.
+    /// The value as a number, if its type has a fraction.
     fn fractional(&self, value: SampleValue<'_>) -> Option<Result<f64, PmStatus>> {
         let is_fractional = matches!(self.desc.value_type, ValueType::F32 | ValueType::F64);
         is_fractional.then(|| value.number(self.desc.value_type))
@@ -356,7 +355,7 @@ impl Table {
                 let mut printed = Vec::new();
                 raw.print(&mut printed, self.desc.value_type, width, &|_, _| String::new());
                 let shown = self.escaping.bytes(&printed);
-                // What is escaped takes the place of blanks before it.
+                // An escaped text is longer, and replaces blanks before it.
                 let blanks = shown.iter().take_while(|byte| **byte == b' ').count();
                 let longer = shown.len() - printed.len();
                 out.extend_from_slice(&shown[blanks.min(longer)..]);
@@ -364,13 +363,13 @@ impl Table {
         }
     }
 
-    /// By how much a counter grew.
+    /// The growth of a counter.
     fn growth(&self, before: SampleValue<'_>, value: SampleValue<'_>) -> Result<f64, PmStatus> {
         let value_type = self.desc.value_type;
         Ok(self.unwrapped(value.number(value_type)? - before.number(value_type)?))
     }
 
-    /// By how much a counter grew, given the difference of two values.
+    /// The growth of a counter, given the difference of two values.
     #[inline]
     fn unwrapped(&self, growth: f64) -> f64 {
         let range = match self.desc.value_type {
@@ -382,8 +381,7 @@ impl Table {
         growth + range
     }
 
-    /// How many of the metric's units of time a second has, as far as it has
-    /// time among its dimensions.
+    /// Factor from seconds to the metric's units of time, if time is one of its dimensions.
     fn units_per_second(&self) -> f64 {
         if self.desc.units.dim_time == 0 {
             return 1.0;
@@ -392,7 +390,7 @@ impl Table {
             0 => 1e9,
             1 => 1e6,
             2 => 1e3,
-            // pmval has factors of single precision, and takes a day for sixty hours.
+            // pmval has factors of single precision, and a day of sixty hours.
             4 if self.dialect != Dialect::Fixed => f64::from(1f32 / 60.0),
             5 if self.dialect != Dialect::Fixed => f64::from(1f32 / 3600.0),
             6 if self.dialect != Dialect::Fixed => f64::from(1f32 / 216_000.0),
@@ -404,7 +402,7 @@ impl Table {
     }
 }
 
-/// Ends a line in the place of the blank behind its last column.
+/// Replaces the blank behind the last column by the end of the line.
 fn end_in_last_blank(out: &mut [u8]) {
     if let Some(last) = out.last_mut() {
         *last = b'\n';

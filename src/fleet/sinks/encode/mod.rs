@@ -1,5 +1,4 @@
-//! Series as messages of remote write 1.0: protobuf, compressed by snappy. Who
-//! gets them is not known here.
+//! Series as messages of remote write 1.0: protobuf, compressed by snappy.
 //!
 //! ```text
 //! WriteRequest  1: TimeSeries*
@@ -8,10 +7,10 @@
 //! Sample        1: value (double)       2: time (milliseconds since 1970)
 //! ```
 //!
-//! The labels of a series consist of its name, which all series of a metric
-//! share, of what its instance gives, which all metrics of the domain share, and
-//! of what its host gives. Each is encoded once; a [`Template`] knows how they
-//! are put together, since labels have to be sorted by name.
+//! The labels of a series have three parts. All series of a metric share its name. All metrics
+//! of a domain share the labels of an instance. All series of a host share the host's labels.
+//! Each part is encoded once. A [`Template`] tells how to combine them, as labels must be
+//! sorted by name.
 
 mod protobuf;
 mod template;
@@ -29,7 +28,7 @@ use rustc_hash::FxHashMap;
 use super::names::{HostLabels, is_number, safe_name};
 use super::number::{self, ENDED};
 use super::numbers::SinkNumbers;
-use crate::fleet::frame::{Event, Exported, ExportedId, Frame, Instances, Schema, Stale};
+use crate::fleet::frame::{Event, ExportedId, ExportedMetric, Frame, Instances, Schema, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::slot::Nanos;
@@ -37,14 +36,14 @@ use crate::fleet::target::Target;
 use protobuf::{put_label, put_varint, varint_size};
 use template::{Host, Piece, Shape, Template};
 
-/// Bytes of a message, before compression, from which on it is full: receivers refuse one
-/// that is much longer, and would do so for ever.
+/// Size of a full message in bytes, before compression. Receivers refuse a message that is much
+/// longer, and would do so for ever.
 const FULL_BYTES: usize = 8 << 20;
-/// Bytes of templates that are kept for the next frames.
+/// Bytes of templates that are kept for later frames.
 const MAX_TEMPLATE_BYTES: usize = 16 << 20;
 /// Schemas whose names are kept.
 const MAX_SCHEMAS: usize = 1024;
-/// What templates call hosts' labels by.
+/// Different sets of host label names that are kept.
 const MAX_SHAPES: usize = 4096;
 
 /// A message, compressed.
@@ -58,36 +57,36 @@ pub struct Message {
     pub oldest: Nanos,
 }
 
-/// Makes messages of events.
+/// Makes messages from events.
 #[derive(Debug)]
 pub struct Encoder {
     sink: SinkPlace,
     most_samples: usize,
     numbers: Arc<SinkNumbers>,
-    /// The message that is being written, before compression.
+    /// The present message, before compression.
     raw: Vec<u8>,
     samples: usize,
     oldest: Nanos,
     full: VecDeque<Message>,
     shapes: HashMap<Shape, u32>,
-    /// By address, which what is kept holds on to; so are templates.
+    /// Names by the address of the schema, which the entry holds. Templates are kept in the
+    /// same way.
     schemas: FxHashMap<usize, Names>,
     templates: FxHashMap<(usize, u32), (Arc<Instances>, Arc<Template>)>,
     template_bytes: usize,
     compressor: snap::raw::Encoder,
 }
 
-/// The names of a schema's metrics as labels, encoded; nothing for those that are
-/// not sent.
+/// The names of a schema's metrics as encoded labels; nothing for metrics that are not sent.
 #[derive(Debug)]
 struct Names {
-    /// Keeps the address from being another's.
+    /// Held so that no other schema gets its address.
     schema: Arc<Schema>,
     names: Per<ExportedId, Option<Box<[u8]>>>,
 }
 
 impl Encoder {
-    /// An encoder of what a sink wants, with at most so many samples in a message.
+    /// An encoder of a sink's metrics, with a limit of samples in a message.
     pub fn new(sink: SinkPlace, most_samples: usize, numbers: Arc<SinkNumbers>) -> Encoder {
         Encoder {
             sink,
@@ -113,12 +112,12 @@ impl Encoder {
         }
     }
 
-    /// Ends the message that is being written.
+    /// Completes the present message.
     pub fn flush(&mut self) {
         if self.samples == 0 {
             return;
         }
-        // The only error is one of more than 4 GiB, which no message has.
+        // The only error is an input above 4 GiB, which no message reaches.
         if let Ok(body) = self.compressor.compress_vec(&self.raw) {
             let (samples, oldest) = (self.samples, self.oldest);
             self.full.push_back(Message { body, samples, oldest });
@@ -127,12 +126,12 @@ impl Encoder {
         self.raw.clear();
     }
 
-    /// True if samples wait for a message to become full.
+    /// True if the present message has samples.
     pub fn is_begun(&self) -> bool {
         self.samples > 0
     }
 
-    /// The next message that is full, or was ended.
+    /// Takes the next complete message.
     pub fn take(&mut self) -> Option<Message> {
         self.full.pop_front()
     }
@@ -160,7 +159,7 @@ impl Encoder {
         let names = self.names(&stale.schema);
         for (metric, instances) in &stale.series {
             let Some(Some(name)) = names.names.get(*metric) else { continue };
-            // What has ended does not come again.
+            // Series that have ended do not come again.
             let template = self.template(&host, instances, false);
             for pieces in &template.series {
                 self.series(&host, &template, pieces, name, ENDED, stale.at);
@@ -234,13 +233,13 @@ impl Encoder {
         Host::new(shape, names, &values)
     }
 
-    /// Taken out, so that it can be read while the rest changes; [`Encoder::keep`]
-    /// puts it back.
+    /// Takes the names out, so that they can be read while other state changes;
+    /// [`Encoder::keep`] puts them back.
     fn names(&mut self, schema: &Arc<Schema>) -> Names {
         if let Some(names) = self.schemas.remove(&Arc::as_ptr(schema).addr()) {
             return names;
         }
-        let name = |metric: &Exported| {
+        let name = |metric: &ExportedMetric| {
             let is_wanted = metric.sinks.contains(self.sink);
             (is_wanted && is_number(metric.value_type)).then(|| {
                 let mut bytes = Vec::new();
@@ -284,7 +283,8 @@ impl Encoder {
         template
     }
 
-    /// Drops templates of instances that no host has any more; all, if too many are left.
+    /// Drops templates of instances that no host has any more, or all if too many would be
+    /// left.
     fn forget_unused(&mut self) {
         self.templates.retain(|_, (instances, _)| Arc::strong_count(instances) > 1);
         self.template_bytes = self.templates.values().map(|(_, template)| template.size()).sum();

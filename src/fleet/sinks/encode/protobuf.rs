@@ -1,6 +1,6 @@
-//! Fields of protobuf, as far as remote write has them.
+//! The fields of protobuf that remote write needs.
 
-/// A label, as a field of a series.
+/// Appends a label as a field of a series.
 pub fn put_label(out: &mut Vec<u8>, name: &str, value: &str) {
     let size = |text: &str| 1 + varint_size(text.len() as u64) + text.len();
     out.push(0x0a);
@@ -9,14 +9,14 @@ pub fn put_label(out: &mut Vec<u8>, name: &str, value: &str) {
     put_text(out, 0x12, value);
 }
 
-/// A text with its tag.
+/// Appends a text with its tag.
 pub fn put_text(out: &mut Vec<u8>, tag: u8, text: &str) {
     out.push(tag);
     put_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A number of variable length.
+/// Appends a number of variable length.
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -25,7 +25,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Bytes of such a number.
+/// Size of such a number, in bytes.
 pub fn varint_size(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

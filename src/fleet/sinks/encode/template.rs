@@ -1,6 +1,5 @@
-//! How the labels of series are put together: the parts that instances give are encoded
-//! once for all hosts with labels of the same names, and those that a host gives once for
-//! all of its series. Nothing is known of samples here.
+//! Combines the labels of series. The parts from instances are encoded once for all hosts with
+//! labels of the same names. The part from a host is encoded once for all of its series.
 
 use std::ops::Range;
 
@@ -8,11 +7,10 @@ use super::protobuf::{put_label, put_text};
 use crate::fleet::frame::Instances;
 use crate::fleet::sinks::names::{Giver, SeriesLabels, Value, safe_name};
 
-/// Names of a host's labels, and who gives them.
+/// Names of a host's labels, and the giver of each.
 pub type Shape = Vec<(Giver, Box<str>)>;
 
-/// How the labels of instances are put together, for hosts with labels of
-/// certain names.
+/// The order of the labels of instances, for hosts with labels of certain names.
 #[derive(Debug, Default)]
 pub struct Template {
     pub bytes: Vec<u8>,
@@ -23,14 +21,14 @@ pub struct Template {
     pub left_out: usize,
 }
 
-/// Labels that follow each other.
+/// A run of labels.
 #[derive(Debug)]
 pub enum Piece {
     /// Labels that are encoded in the template.
     Own(Range<usize>),
     /// The name of the metric.
     Name,
-    /// Labels of the host, by their positions among the sorted ones.
+    /// Labels of the host, by their positions in sorted order.
     Host(Range<usize>),
     /// A label of the host under another name, which is encoded in the template.
     Renamed(Range<usize>, usize),
@@ -42,7 +40,7 @@ pub struct Host {
     pub names: Shape,
     /// All of them, sorted by name.
     bytes: Vec<u8>,
-    /// Where each of them ends, in that order.
+    /// The end of each label in `bytes`, in that order.
     ends: Vec<usize>,
     /// Their values, encoded, in the order of the names.
     pub values: Vec<Vec<u8>>,
@@ -65,15 +63,14 @@ impl Host {
         Host { shape, bytes, ends, values, names }
     }
 
-    /// Labels by their positions among the sorted ones.
+    /// Labels by their positions in sorted order.
     pub fn labels(&self, range: &Range<usize>) -> &[u8] {
         let begin = range.start.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[begin..self.ends[range.end - 1]]
     }
 }
 
-/// The names that a host's labels have if nothing is against it, sorted, each
-/// with its position.
+/// The usual names of a host's labels, sorted, each with its position.
 fn sorted(names: &[(Giver, Box<str>)]) -> Vec<(String, usize)> {
     let safe = |(at, (_, name)): (usize, &(Giver, Box<str>))| (safe_name(name), at);
     let mut sorted: Vec<_> = names.iter().enumerate().map(safe).collect();
@@ -82,10 +79,10 @@ fn sorted(names: &[(Giver, Box<str>)]) -> Vec<(String, usize)> {
 }
 
 impl Template {
-    /// For instances of hosts with labels of these names.
+    /// A template for instances of hosts with labels of these names.
     pub fn new(names: &Shape, instances: &Instances) -> Template {
         let sorted = sorted(names);
-        // Where each label of the host is among the sorted ones.
+        // The position of each label of the host in sorted order.
         let mut places = vec![0; names.len()];
         for (place, (_, at)) in sorted.iter().enumerate() {
             places[*at] = place;
@@ -138,7 +135,7 @@ impl Template {
         }
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory.
     pub fn size(&self) -> usize {
         let series = self.series.len() * size_of::<Range<usize>>();
         self.bytes.len() + self.pieces.len() * size_of::<Piece>() + series + size_of::<Template>()

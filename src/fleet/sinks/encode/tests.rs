@@ -1,4 +1,4 @@
-//! Messages as a decoder that knows nothing of templates has them.
+//! Tests of messages, with a decoder that knows nothing of templates.
 
 use super::*;
 use crate::fleet::frame::StaleReason;
@@ -9,7 +9,7 @@ use pmderive_runtime::model::{Semantics, ValueType};
 /// A series with its labels, and one sample.
 type Sample = (Vec<(String, String)>, u64, u64);
 
-/// What a message says, by the rules of protobuf alone.
+/// Decodes a message by the rules of protobuf alone.
 fn decoded(message: &Message) -> Vec<Sample> {
     let raw = snap::raw::Decoder::new().decompress_vec(&message.body).expect("snappy");
     let series = fields(&raw).into_iter().map(|(tag, series)| {
@@ -68,7 +68,7 @@ fn encoder(most_samples: usize) -> Encoder {
     Encoder::new(SinkPlace(3), most_samples, Arc::default())
 }
 
-/// Labels by the rule, without any template.
+/// Combines labels by the rule, without any template.
 fn plainly(
     name: &str,
     target: &Target,

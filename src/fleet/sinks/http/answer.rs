@@ -1,4 +1,4 @@
-//! What requests are answered. How they come and go is not known here.
+//! Answers to requests.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -12,8 +12,8 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, header};
 use pmderive_runtime::escape;
 
-use super::listen::Changing;
-use crate::fleet::sinks::newest_frames::Newest;
+use super::listen::ListenerSettings;
+use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
 use crate::fleet::sinks::secret::Secret;
@@ -23,7 +23,7 @@ use crate::fleet::targets::canonical;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Bytes from which on it is worth it to compress.
+/// Smallest body that is compressed, in bytes.
 const MIN_COMPRESSED: usize = 4096;
 
 /// The answer to a request.
@@ -31,11 +31,11 @@ const MIN_COMPRESSED: usize = 4096;
 pub struct Answer {
     /// Status of HTTP.
     pub status: u16,
-    /// What the body is.
+    /// Type of the body.
     pub content_type: &'static str,
     /// The body.
     pub body: Vec<u8>,
-    /// More headers.
+    /// Further headers.
     pub headers: Vec<(&'static str, &'static str)>,
 }
 
@@ -56,7 +56,7 @@ impl Answer {
         self
     }
 
-    /// Compressed, if that is accepted and worth it.
+    /// The answer, compressed if the client accepts that and it is worthwhile.
     fn compressed(self, headers: &HeaderMap) -> Answer {
         if self.body.len() < MIN_COMPRESSED || !accepts_gzip(headers) {
             return self;
@@ -72,31 +72,32 @@ impl Answer {
     }
 }
 
-/// What others show through the listener. Calls come from threads of the
-/// listener, several at once, and may take their time.
+/// Pages of other modules that the listener shows. Several threads of the listener call it at
+/// once. Calls may last long.
 pub trait Pages: Send + Sync {
     /// Writes the program's own numbers into `/metrics`.
     fn write_own(&self, writer: &mut Writer<'_>) {
         let _ = writer;
     }
 
-    /// Writes what is known of a host beside its values into `/metrics?target=`.
+    /// Writes the condition of a host into `/metrics?target=`, beside its values.
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
         let _ = (target, writer);
     }
 
-    /// Whether a host is shown without values, as a known one that failed is; or why not.
+    /// Whether a host is shown without values, as a known one that failed. The error is the
+    /// reason why not.
     fn without_values(&self, target: &str) -> Result<(), Cow<'static, str>> {
         let _ = target;
         Err("it is unknown, or has no values now".into())
     }
 
-    /// What is wrong with the program, if anything.
+    /// The trouble of the program, if there is any.
     fn trouble(&self) -> Option<String> {
         None
     }
 
-    /// The page at a path that begins with `/-/`, as an `Accept` header wants it.
+    /// The page at a path that begins with `/-/`, in the form of the `Accept` header.
     fn page(&self, path: &str, accept: &str) -> Option<Answer> {
         let _ = (path, accept);
         None
@@ -108,15 +109,15 @@ pub trait Pages: Send + Sync {
     }
 }
 
-/// What answers are made of.
+/// The parts that answers are made of.
 pub(super) struct Answers {
-    pub(super) newest: Arc<Newest>,
+    pub(super) newest: Arc<NewestFrames>,
     pub(super) pages: Arc<dyn Pages>,
-    pub(super) changing: Changing,
+    pub(super) settings: ListenerSettings,
 }
 
 impl Answers {
-    /// Answers a request. May take its time.
+    /// Answers a request. This may last long.
     pub(super) fn answer(&self, request: &Parts, token: Option<&Secret>) -> Answer {
         self.plain_answer(request, token).compressed(&request.headers)
     }
@@ -126,7 +127,7 @@ impl Answers {
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         let is_known = bears(&request.headers, token);
         match path {
-            // Whoever restarts what is not healthy would only make trouble worse.
+            // A supervisor that restarts an unhealthy server would only make trouble worse.
             "/healthz" if is_read => match self.pages.trouble() {
                 None => Answer::text(200, "ok\n"),
                 Some(trouble) => Answer::text(200, format!("ok, but {trouble}\n")),
@@ -159,8 +160,8 @@ impl Answers {
             return Answer::text(400, "target= without a name\n");
         }
         let name = target.map_or(Cow::Borrowed(Target::FLEET), canonical);
-        let shown = self.newest.of(&name);
-        let sink = self.changing.shown();
+        let shown = self.newest.frame_of(&name);
+        let sink = self.settings.shown();
         if let (Some(target), None) = (target, &shown) {
             let without = match sink {
                 None => Err("there is no sink of the kind `prometheus`".into()),
@@ -195,7 +196,8 @@ fn nothing() -> Answer {
     Answer::text(404, "there is /metrics, /metrics?target=NAME, /healthz, /-/targets, /-/reload\n")
 }
 
-/// A program brings the token as a bearer; a browser asks its user for a password.
+/// The answer without valid credentials. A program sends the token as a bearer; a browser asks
+/// its user for a password.
 fn unknown() -> Answer {
     let words = "this needs the token: Authorization: Bearer TOKEN; in a browser it is the \
                  password, with any name\n";
@@ -204,22 +206,22 @@ fn unknown() -> Answer {
         .with("www-authenticate", "Basic realm=\"pmderive\", charset=\"UTF-8\"")
 }
 
-/// True if the request brings the token, or none is needed.
+/// True if the request has the token, or none is needed.
 fn bears(headers: &HeaderMap, token: Option<&Secret>) -> bool {
     let Some(token) = token else { return true };
     let given = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let Some(space) = given.iter().position(|byte| *byte == b' ') else { return false };
     let (scheme, given) = (&given[..space], given[space..].trim_ascii());
     if scheme.eq_ignore_ascii_case(b"bearer") {
-        return token.is(given);
+        return token.equals(given);
     }
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return false;
     }
-    // NAME:PASSWORD, of which the name does not matter.
+    // The form is NAME:PASSWORD; the name does not matter.
     let both = BASE64.decode(given).unwrap_or_default();
     let colon = both.iter().position(|byte| *byte == b':');
-    colon.is_some_and(|colon| token.is(&both[colon + 1..]))
+    colon.is_some_and(|colon| token.equals(&both[colon + 1..]))
 }
 
 /// True if a request may be answered with gzip (RFC 9110, 12.5.3).
@@ -229,8 +231,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     codings.any(|(coding, quality)| coding == "gzip" && quality > 0.0)
 }
 
-/// True if a browser asks for the page of another site. It brings the password by
-/// itself, once its user has given it.
+/// True if a browser requests this for a page of another site. Browsers send a known password
+/// without asking.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value: &header::HeaderValue| value.as_bytes());
     let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());

@@ -1,5 +1,5 @@
-//! How a listener listens: its address, its bounds, certificate, key and token, and what of
-//! that can change while it runs.
+//! Settings of a listener: its address, limits, certificate, key and token. Some of them can
+//! change while it runs.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,30 +14,30 @@ use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::secret::Secret;
 use crate::fleet::sinks::tls::{self, Identity};
 
-/// Where a listener listens, and what of.
+/// Settings of a listener.
 #[derive(Clone, Debug)]
 pub struct Listen {
     /// Address and port; port 0 is any that is free.
     pub address: SocketAddr,
     /// Certificate and key; without them nothing is encrypted.
     pub tls: Option<Identity>,
-    /// The file of the token that requests have to bring (`Authorization: Bearer`).
+    /// File of the token that requests must have (`Authorization: Bearer`).
     pub token_file: Option<PathBuf>,
-    /// Place of the sink whose metrics are shown at first; none are without.
+    /// Place of the sink whose metrics are shown at first; `None` for no sink.
     pub sink: Option<SinkPlace>,
-    /// Bounds of requests.
+    /// Limits of requests.
     pub limits: RequestLimits,
 }
 
-/// Bounds of requests.
+/// Limits of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
-    /// Connections at once. One more takes the place of the one that has been still for
-    /// the longest time.
+    /// Connections at once. One more takes the place of the one that was still for the longest
+    /// time.
     pub connections: usize,
     /// Bytes of the head of a request.
     pub head_bytes: usize,
-    /// Time for the head of a request, and between two of them.
+    /// Duration of a connection.
     pub head_time: Duration,
     /// Time that a connection may last.
     pub connection_time: Duration,
@@ -55,7 +55,7 @@ impl Default for RequestLimits {
 }
 
 impl Listen {
-    /// A listener on an address, without anything else.
+    /// Default settings for an address.
     pub fn on(address: SocketAddr) -> Listen {
         Listen {
             address,
@@ -66,7 +66,7 @@ impl Listen {
         }
     }
 
-    /// Whether it may listen there.
+    /// Checks whether it may listen there.
     ///
     /// # Errors
     /// It would be open to others.
@@ -93,7 +93,7 @@ impl Listen {
     }
 }
 
-/// Certificate, key and token of a listener, as they were read.
+/// Certificate, key and token of a listener, from their files.
 pub struct Files {
     pub(super) tls: Option<Arc<rustls::ServerConfig>>,
     pub(super) token: Option<Secret>,
@@ -113,31 +113,31 @@ impl Files {
     }
 }
 
-/// What can change of a listener while it runs.
+/// Settings of a running listener, some of which can change.
 #[derive(Clone, Debug)]
-pub struct Changing {
+pub struct ListenerSettings {
     pub(super) listen: Listen,
     pub(super) files: Arc<RwLock<Files>>,
     sink: Arc<AtomicU64>,
 }
 
-/// No sink in [`Changing::sink`]: places have 32 bits.
+/// No sink in [`ListenerSettings::sink`]: places have 32 bits.
 const NO_SINK: u64 = u64::MAX;
 
-impl Changing {
-    /// As a listener begins.
+impl ListenerSettings {
+    /// The settings of a new listener.
     ///
     /// # Errors
     /// One of its files cannot be used.
-    pub(super) fn new(listen: Listen) -> Result<Changing, String> {
+    pub(super) fn new(listen: Listen) -> Result<ListenerSettings, String> {
         let files = Arc::new(RwLock::new(Files::read(&listen)?));
-        let changing = Changing { files, sink: Arc::default(), listen };
-        changing.show(changing.listen.sink);
-        Ok(changing)
+        let settings = ListenerSettings { files, sink: Arc::default(), listen };
+        settings.show(settings.listen.sink);
+        Ok(settings)
     }
 
-    /// Reads certificate, key and token again. They hold once [`Changing::renew`] is
-    /// given them.
+    /// Reads certificate, key and token again. They take effect with
+    /// [`ListenerSettings::renew`].
     ///
     /// # Errors
     /// One of them cannot be used.
@@ -145,12 +145,12 @@ impl Changing {
         Files::read(&self.listen)
     }
 
-    /// Connections and requests that come from now on get these files.
+    /// Replaces certificate, key and token, for later connections and requests.
     pub fn renew(&self, files: Files) {
         *write(&self.files) = files;
     }
 
-    /// Shows what the sink at a place gets from now on.
+    /// Shows the metrics of this sink from now on.
     pub fn show(&self, sink: Option<SinkPlace>) {
         self.sink.store(sink.map_or(NO_SINK, |place| u64::from(place.0)), Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
-//! The listener: whoever asks is shown the newest frames, the program's own
-//! numbers, and pages of others ([`Pages`]). It has a thread of its own, and
-//! bounds on connections, requests and time.
+//! The listener: it shows the newest frames, the program's own metrics, and pages of other
+//! modules ([`Pages`]). It has a thread of its own, and limits of connections, requests and
+//! time.
 //!
 //! ```text
 //! GET  /metrics               aggregates across hosts, and the program's own
@@ -22,69 +22,68 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::newest_frames::Newest;
+use super::newest_frames::NewestFrames;
 use crate::fleet::world::{Job, thread};
 use answer::Answers;
 pub use answer::{Answer, Pages};
-pub use listen::{Changing, Listen, RequestLimits};
+pub use listen::{Listen, ListenerSettings, RequestLimits};
 use serving::{MAKERS, Serving};
 
-/// How long its thread may take to end after its deadline.
+/// Time for its thread to end after its deadline.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A listener that runs.
+/// A running listener.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
-    changing: Changing,
-    /// When everything has to be over, once it is to end.
+    settings: ListenerSettings,
+    /// The deadline of the end, once it must end.
     end: watch::Sender<Option<Instant>>,
     job: Job,
 }
 
 impl Listener {
-    /// Listens, and answers from now on. Requests count as those of the sink whose frames
-    /// are the newest.
+    /// Starts a listener. Requests count for the sink whose frames are the newest.
     ///
     /// # Errors
     /// The address or a file cannot be used.
     pub fn start(
         listen: Listen,
-        newest: Arc<Newest>,
+        newest: Arc<NewestFrames>,
         pages: Arc<dyn Pages>,
     ) -> Result<Listener, String> {
         listen.check()?;
         let address = listen.address;
-        let changing = Changing::new(listen)?;
+        let settings = ListenerSettings::new(listen)?;
         let failed = |error: io::Error| unusable(address, &error);
         let socket = TcpListener::bind(address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let (end, ending) = watch::channel(None);
-        let answers = Answers { newest, pages, changing: changing.clone() };
+        let answers = Answers { newest, pages, settings: settings.clone() };
         let serving = Arc::new(Serving { answers: Arc::new(answers), ending });
         let job = thread("listener", MAKERS, move || serving.accept(socket))
             .map_err(|error| format!("no thread for the listener: {error}"))?;
         tracing::info!("listening on {address}");
-        Ok(Listener { address, changing, end, job })
+        Ok(Listener { address, settings, end, job })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What can change of it.
-    pub fn changing(&self) -> &Changing {
-        &self.changing
+    /// Its settings, some of which can change.
+    pub fn settings(&self) -> &ListenerSettings {
+        &self.settings
     }
 
-    /// Grows every second unless its thread is stuck.
+    /// A number that grows every second unless its thread is stuck.
     pub fn beat(&self) -> u64 {
         self.job.beat()
     }
 
-    /// Ends it: requests that are under way have until the deadline.
+    /// Ends the listener. Requests in progress have until the deadline.
     pub fn stop(mut self, deadline: Instant) {
         self.end.send_replace(Some(deadline));
         std::mem::take(&mut self.job).join((deadline + LAST_WORDS).into());
@@ -97,7 +96,7 @@ impl Drop for Listener {
     }
 }
 
-/// Why an address cannot be listened on, and what to do.
+/// The message for an unusable address, with advice.
 fn unusable(address: SocketAddr, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::AddrInUse => {

@@ -1,7 +1,6 @@
-//! How many connections there are at once. When all places are taken, the connection
-//! on which nothing has moved for the longest time gives its place to the next one. So
-//! clients that keep connections open, or do not read, keep nobody out. What a
-//! connection carries is not known here.
+//! Limits the number of connections. When all places are taken, the next connection gets the
+//! place of the one that was still for the longest time. So clients that keep connections open,
+//! or do not read, do not keep others out.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// A connection on which something moved within this time keeps its place.
+/// A connection that moved within this time keeps its place.
 const STILL: Duration = Duration::from_millis(250);
 
 /// The places of all connections.
@@ -31,25 +30,25 @@ pub struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a connection tells of itself.
+/// State that a connection shares with its place.
 struct Shared {
     began: Instant,
-    /// Milliseconds from `began` to when something moved last.
+    /// Milliseconds from `began` to the last movement.
     moved: AtomicU64,
-    /// Its request is being answered: that nothing moves is not its fault.
+    /// True while its request is answered: the client is then not the cause of stillness.
     is_answered: AtomicBool,
     is_asked: AtomicBool,
     asked: Notify,
 }
 
 impl Places {
-    /// So many places, all free.
+    /// Places for this many connections, all free.
     pub fn new(most: usize) -> Places {
         let (free, taken) = (Arc::new(Semaphore::new(most)), Mutex::default());
         Places { free, began: Instant::now(), taken }
     }
 
-    /// Waits until there is a place. May be dropped and called anew.
+    /// Waits for a free place. The future may be dropped, and the call repeated.
     pub async fn take(&self) -> Place {
         let permit = loop {
             if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
@@ -57,7 +56,7 @@ impl Places {
             }
             self.ask_one();
             let next = Arc::clone(&self.free).acquire_owned();
-            // Nobody closes the semaphore, so all that can happen is that it takes long.
+            // The semaphore is never closed, so waiting is all that can happen.
             if let Ok(Ok(permit)) = tokio::time::timeout(STILL, next).await {
                 break permit;
             }
@@ -76,8 +75,8 @@ impl Places {
         Place { shared, _permit: permit }
     }
 
-    /// Asks the connection that has been still for the longest time to give way, unless
-    /// one that was asked is still there.
+    /// Asks the connection that was still for the longest time to give way, unless one that was
+    /// asked is still there.
     fn ask_one(&self) {
         let taken = lock(&self.taken);
         let all: Vec<Arc<Shared>> = taken.iter().filter_map(Weak::upgrade).collect();
@@ -94,20 +93,20 @@ impl Places {
 }
 
 impl Place {
-    /// Ready once the connection is to give way.
+    /// Ready once the connection must give way.
     pub async fn is_wanted(&self) {
         self.shared.asked.notified().await;
     }
 
-    /// Says whether a request is being answered.
+    /// Notes whether a request is being answered.
     pub fn answers(&self, is_answered: bool) {
         self.shared.is_answered.store(is_answered, Ordering::Relaxed);
         self.shared.moves();
     }
 
     /// A stream whose written bytes count as movement of this connection.
-    pub fn watched<S>(&self, stream: S) -> Watched<S> {
-        Watched { stream, shared: Arc::clone(&self.shared) }
+    pub fn watched<S>(&self, stream: S) -> WatchedStream<S> {
+        WatchedStream { stream, shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -124,25 +123,25 @@ impl Shared {
     }
 }
 
-/// A stream that tells when bytes are written.
-pub struct Watched<S> {
+/// A stream that notes when bytes are written.
+pub struct WatchedStream<S> {
     stream: S,
     shared: Arc<Shared>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // What comes in moves nothing before a request is whole: somebody who sends a byte
-        // now and then would keep others out.
+        // Incoming bytes of an incomplete request are no movement. Otherwise a client that
+        // sends a byte now and then would keep others out.
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -194,11 +193,11 @@ mod tests {
         answered.answers(true);
         advance(STILL).await;
         third.answers(false);
-        // The second has been still, the third has not, and the first is not to blame.
+        // The second has been still, the third has not, and the first is being answered.
         let next = timeout(Duration::from_millis(10), places.take()).await;
         assert!(next.is_err(), "nobody has gone yet");
         assert!(is_asked(&second).await && !is_asked(&third).await && !is_asked(&answered).await);
-        // One is asked for one that waits, however long it takes to go.
+        // One is asked to give way for each that waits, however long it needs to go.
         advance(STILL * 4).await;
         assert!(timeout(STILL, places.take()).await.is_err());
         assert!(!is_asked(&third).await);

@@ -1,5 +1,4 @@
-//! Connections of the listener: how many, how long, encrypted or not. What is
-//! answered is not known here.
+//! Connections of the listener: their number, their duration, and their encryption.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -24,9 +23,9 @@ use super::listen::RequestLimits;
 use super::places::{Place, Places};
 use crate::fleet::sinks::numbers::RequestOutcome;
 
-/// Threads that make answers.
+/// Threads that compute answers.
 pub(super) const MAKERS: usize = 2;
-/// Rest after a connection could not be accepted, since files are short, say.
+/// Pause after a connection could not be accepted, as for want of files.
 const REST: Duration = Duration::from_millis(100);
 
 /// Headers of all answers: no embedding in frames of other sites, and no caching.
@@ -38,7 +37,7 @@ const EVERYWHERE: &[(&str, &str)] = &[
     ("cache-control", "no-store"),
 ];
 
-/// What a listener's thread has.
+/// State of a listener's thread.
 pub(super) struct Serving {
     pub(super) answers: Arc<Answers>,
     pub(super) ending: watch::Receiver<Option<Instant>>,
@@ -46,10 +45,10 @@ pub(super) struct Serving {
 
 impl Serving {
     fn limits(&self) -> &RequestLimits {
-        &self.answers.changing.listen.limits
+        &self.answers.settings.listen.limits
     }
 
-    /// Serves until it is to end.
+    /// Serves until the listener must end.
     pub(super) async fn accept(self: Arc<Serving>, socket: TcpListener) {
         let socket = match tokio::net::TcpListener::from_std(socket) {
             Ok(socket) => socket,
@@ -58,11 +57,11 @@ impl Serving {
         let places = Places::new(self.limits().connections);
         let mut ending = self.ending.clone();
         let ended = async |ending: &mut watch::Receiver<Option<Instant>>| {
-            // Without the other side it has ended as well.
+            // A dropped sender ends it as well.
             ending.wait_for(Option::is_some).await.map_or(None, |end| *end)
         };
         let mut connections = tokio::task::JoinSet::new();
-        // It came, and there is no place for it yet.
+        // The connection is here, but has no place yet.
         let mut waiting: Option<(TcpStream, SocketAddr)> = None;
         let deadline = loop {
             tokio::select! {
@@ -99,7 +98,7 @@ impl Serving {
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, place: &Place) {
         let _ = stream.set_nodelay(true);
         let stream = place.watched(stream);
-        let tls = read(&self.answers.changing.files).tls.clone();
+        let tls = read(&self.answers.settings.files).tls.clone();
         let Some(tls) = tls else { return self.requests(stream, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits().head_time, handshake).await {
@@ -136,7 +135,7 @@ impl Serving {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
-        let files = Arc::clone(&self.answers.changing.files);
+        let files = Arc::clone(&self.answers.settings.files);
         let answer = tokio::task::spawn_blocking(move || {
             let token = read(&files).token.clone();
             answers.answer(&parts, token.as_ref())

@@ -1,4 +1,4 @@
-//! Applies edits to definition files, or shows them as patches.
+//! Applies edits to definition files (`--fix`), or prints them as patches (`--diff`).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,32 +21,32 @@ use crate::text::{SourceMap, stray};
 
 use super::CheckArguments;
 
-/// How often edits are looked for again once others are applied.
+/// Rounds of checking and editing, at most: applied edits may make others possible.
 const MAX_ROUNDS: usize = 50;
 
-/// What is said where that was not enough.
+/// The warning after the last round.
 const MORE: &str = "there may be more to edit: run this again";
 
-/// What files are to become.
+/// Edited texts of files, not yet written.
 #[derive(Default)]
-pub struct Fixing {
-    /// Texts with edits, by the names of their files.
+pub struct FileEdits {
+    /// Map from the name of a file to its edited text.
     texts: HashMap<Arc<str>, Arc<str>>,
-    /// Texts before.
+    /// Map from the name of a file to its original text.
     before: HashMap<Arc<str>, Arc<str>>,
-    /// How many edits each has so far.
+    /// Map from the name of a file to the number of its edits.
     counts: HashMap<Arc<str>, usize>,
     rounds: usize,
-    /// Something was left to apply.
+    /// True if edits were left after the last round.
     is_cut_short: bool,
-    /// There are edits for what is no file.
+    /// True if there are edits for a text that is no file.
     are_left_out: bool,
-    /// There are edits for files of a directory that have no good definition.
+    /// True if there are edits for files of a directory that have no good definition.
     are_passed_over: bool,
 }
 
-impl Fixing {
-    /// An empty map of texts in which files have their edits already.
+impl FileEdits {
+    /// A source map that holds the edited texts in place of the files.
     pub fn sources(&self) -> SourceMap {
         SourceMap::with_unsaved(self.texts.clone())
     }
@@ -59,16 +59,16 @@ impl Fixing {
         self.texts.extend(given.map(|text| (Arc::clone(&text.name), Arc::clone(&text.text))));
     }
 
-    /// The same without edits.
-    pub fn undone(&self) -> Fixing {
+    /// The original texts.
+    pub fn undone(&self) -> FileEdits {
         let given = self.texts.get_key_value(STANDARD_INPUT);
         let before =
             |(name, text)| (Arc::clone(name), self.before.get(name).unwrap_or(text).clone());
-        Fixing { texts: given.into_iter().map(before).collect(), ..Fixing::default() }
+        FileEdits { texts: given.into_iter().map(before).collect(), ..FileEdits::default() }
     }
 
-    /// Applies what is offered for the texts that the arguments name. False if nothing is, or
-    /// too often.
+    /// Applies the edits that diagnostics offer for the texts of the arguments. Returns false
+    /// without any, or after the last round.
     pub fn apply(
         &mut self,
         found: &Diagnostics,
@@ -83,7 +83,7 @@ impl Fixing {
             let Some((after, count)) = applied(found, text, sources) else { continue };
             let path = Path::new(&*file.name);
             let is_standard_input = &*file.name == STANDARD_INPUT;
-            // A patch can be shown of it.
+            // `--diff` can still show a patch of it.
             if is_standard_input && !arguments.diff || !is_standard_input && !path.is_file() {
                 self.are_left_out = true;
                 continue;
@@ -106,7 +106,7 @@ impl Fixing {
         is_changed
     }
 
-    /// The files that change, in the order of their names, with their texts before and after.
+    /// Lists changed files by name, each with its text before and after.
     fn changes(&self) -> Vec<(&Arc<str>, String, String)> {
         let mut changes: Vec<_> = self
             .before
@@ -114,7 +114,7 @@ impl Fixing {
             .filter_map(|(name, before)| Some((name, before, self.texts.get(name)?)))
             .filter(|(_, before, after)| before != after)
             .map(|(name, before, after)| {
-                // It is no part of what was checked, and stays.
+                // The mark was not checked, and stays.
                 let mark = mark_before(before, Path::new(&**name));
                 (name, mark.to_owned() + before, mark.to_owned() + after)
             })
@@ -123,7 +123,7 @@ impl Fixing {
         changes
     }
 
-    /// Writes the files, and says how many edits there were.
+    /// Writes the files and reports the number of edits.
     pub fn write(&self, messages: &Messages) -> ExitStatus {
         let changes = self.changes();
         let (mut outcome, mut written, mut edits) = (ExitStatus::Good, 0, 0);
@@ -147,7 +147,7 @@ impl Fixing {
         outcome
     }
 
-    /// Prints patches; nothing is written.
+    /// Prints the edits as patches and writes nothing.
     pub fn show(&self, messages: &Messages) -> Result<ExitStatus, Stop> {
         let changes = self.changes();
         for (name, before, after) in &changes {
@@ -159,7 +159,7 @@ impl Fixing {
         Ok(if changes.is_empty() { ExitStatus::Good } else { ExitStatus::Failed })
     }
 
-    /// Says what was not edited.
+    /// Warns about edits that were not applied.
     fn warn(&self, messages: &Messages) {
         if self.are_left_out {
             messages.warning(&"standard input has no file to edit: name the file instead of `-`");
@@ -176,7 +176,7 @@ impl Fixing {
     }
 }
 
-/// True for a file that only a directory among the arguments stands for.
+/// True for a file that the arguments name only through its directory.
 fn is_of_directory(path: &Path, arguments: &CheckArguments) -> bool {
     let lists = arguments.definitions.configs.iter().flat_map(|list| list.split(':'));
     let positional = arguments.positional.arguments.iter().map(String::as_str);
@@ -185,7 +185,7 @@ fn is_of_directory(path: &Path, arguments: &CheckArguments) -> bool {
         && given.any(|given| given.is_dir() && path.starts_with(given))
 }
 
-/// The mark of the byte order before the text of a file, unless it is part of that text.
+/// The byte order mark before the text of a file, unless the text includes it.
 fn mark_before(text: &str, path: &Path) -> &'static str {
     if text.starts_with(BYTE_ORDER_MARK) {
         return "";

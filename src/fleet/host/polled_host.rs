@@ -1,4 +1,4 @@
-//! A host that is fetched when somebody asks, and not by the clock.
+//! A host that is fetched on request, not by the clock.
 
 use std::sync::Arc;
 
@@ -10,27 +10,26 @@ use crate::fleet::slot::Slot;
 use crate::fleet::target::Target;
 use crate::fleet::world::World;
 
-/// A host with its connection and previous samples. What comes of a fetch goes to the
-/// outlets of [`Shared`].
-pub struct Polled<W: World> {
+/// A host with its connection and previous samples. Its frames go to the outlets of [`Shared`].
+pub struct PolledHost<W: World> {
     host: Host<W>,
     orders: Orders,
 }
 
-impl<W: World> Polled<W> {
+impl<W: World> PolledHost<W> {
     /// A host of a group, without a connection.
-    pub fn new(target: Arc<Target>, group: Arc<PlannedGroup>) -> Polled<W> {
+    pub fn new(target: Arc<Target>, group: Arc<PlannedGroup>) -> PolledHost<W> {
         let condition = Arc::new(Condition::new(Arc::clone(&target)));
         let orders = Orders { target, group, condition };
-        Polled { host: Host::new(&orders), orders }
+        PolledHost { host: Host::new(&orders), orders }
     }
 
-    /// Fetches and evaluates, within the deadline of the group.
+    /// Fetches and evaluates once, within the deadline of the group.
     ///
     /// # Errors
-    /// Why there is no frame, in words.
+    /// There is no frame; the text says why.
     pub async fn sample(&mut self, slot: Slot, shared: &Shared) -> Result<(), Arc<str>> {
-        let Polled { host, orders } = self;
+        let PolledHost { host, orders } = self;
         let outcome = host.slot_within(orders.group.deadline, slot, orders, shared).await;
         outcome.map(drop).map_err(|failure| {
             host.failed(&failure, slot, W::now(), orders, shared);
@@ -38,7 +37,7 @@ impl<W: World> Polled<W> {
         })
     }
 
-    /// What was compiled for it, once it has answered.
+    /// The compiled definitions, once the host has answered.
     pub fn compiled(&self) -> Option<&Arc<Compiled>> {
         self.host.bound.as_ref().map(|bound| &bound.compiled)
     }

@@ -1,5 +1,5 @@
-//! Which files have changed since a revision, as git knows it, and which
-//! definitions in other files depend on them.
+//! The files that have changed since a revision of git, and the definitions in other files that
+//! depend on them.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -17,46 +17,47 @@ use crate::syntax::{DefinitionItem, MAX_FILE_BYTES, parse_definitions};
 use crate::text::{SourceId, SourceMap, stray};
 
 /// Files that differ from a revision, or that git does not know yet.
-pub struct Changed {
+pub struct ChangedFiles {
     revision: String,
     top: PathBuf,
-    /// Paths without links. Those that were deleted are among them.
+    /// Paths without symbolic links, deleted files included.
     files: HashSet<PathBuf>,
 }
 
-impl Changed {
-    /// Asks git about the work tree that a file is in.
+impl ChangedFiles {
+    /// Asks git about the work tree that contains `file`.
     ///
     /// # Errors
     /// There is no git, no work tree, or no such revision.
-    pub fn since(revision: &str, file: &Path) -> Result<Changed, Stop> {
+    pub fn since(revision: &str, file: &Path) -> Result<ChangedFiles, Stop> {
         if revision.starts_with('-') || revision.is_empty() {
             return Err(Stop::Usage(format!("`{revision}` is no revision")));
         }
         let top = git(directory_of(file), &["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(OsStr::from_bytes(top.strip_suffix(b"\n").unwrap_or(&top)));
         let top = top.canonicalize().unwrap_or(top);
-        // A revision that is also the name of a file is the revision. What was
-        // renamed is deleted and new.
+        // A revision that is also the name of a file is the revision. A renamed file counts as
+        // one deleted and one new.
         let diff = ["diff", "--name-only", "--no-renames", "-z", "--no-ext-diff", revision, "--"];
         let differing = git(&top, &diff)?;
         let unknown = git(&top, &["ls-files", "--others", "--exclude-standard", "-z"])?;
         let names = differing.split(|byte| *byte == 0).chain(unknown.split(|byte| *byte == 0));
         let paths =
             names.filter(|name| !name.is_empty()).map(|name| top.join(OsStr::from_bytes(name)));
-        // What was deleted has no canonical path.
+        // A deleted file has no canonical path.
         let files = paths.map(|path| path.canonicalize().unwrap_or(path)).collect();
-        Ok(Changed { revision: revision.to_owned(), top, files })
+        Ok(ChangedFiles { revision: revision.to_owned(), top, files })
     }
 
-    /// True for a text that has changed; for any that is no file, such as standard input.
+    /// True for a text that has changed. A text that is no file, such as standard input, has
+    /// always changed.
     fn has(&self, text: SourceId, sources: &SourceMap) -> bool {
         let path = Path::new(&*sources.get(text).name);
         !path.is_file() || path.canonicalize().is_ok_and(|path| self.files.contains(&path))
     }
 
-    /// Forgets what is said of files that have not changed, but for errors of
-    /// definitions that depend on files that have. Expressions are always new.
+    /// Drops the diagnostics of files that have not changed. Errors of definitions that depend
+    /// on changed files stay, and so do all diagnostics of expressions.
     pub fn keep(
         &self,
         own: &[SourceId],
@@ -80,13 +81,13 @@ impl Changed {
         };
         diagnostics.retain(|one| {
             let text = one.span.source;
-            // Whether a file that cannot be read has changed is not known.
+            // An unreadable file may have changed, so its diagnostics stay.
             let is_unread = one.code == Code::UnreadableFile;
             is_new(text) || is_unread || ruled.contains(&text) || is_affected(one)
         });
     }
 
-    /// Those of some texts whose settings have changed.
+    /// The texts whose settings have changed.
     fn ruled_by_changed_settings(
         &self,
         texts: &HashSet<SourceId>,
@@ -99,7 +100,7 @@ impl Changed {
         texts.iter().filter(is_ruled).copied().collect()
     }
 
-    /// The names that files which have changed defined in the revision.
+    /// The names that the changed files defined in the revision.
     fn names_before(
         &self,
         old: &HashSet<SourceId>,
@@ -116,7 +117,7 @@ impl Changed {
             return names;
         }
         for file in &self.files {
-            // A file that was deleted stood where definitions stand.
+            // Deleted files are looked for in the folders that contain definitions.
             let is_near = || file.ancestors().skip(1).any(|above| folders.contains(above));
             let was_there = !file.exists() && endings.contains(&file.extension()) && is_near();
             if paths.contains(file) || was_there {
@@ -126,7 +127,7 @@ impl Changed {
         names
     }
 
-    /// The names that a file defined in the revision; none if it was not there.
+    /// The names that a file defined in the revision; empty if the revision lacks the file.
     fn defined_before(&self, file: &Path, language: Language) -> Vec<String> {
         let Ok(path) = file.strip_prefix(&self.top) else { return Vec::new() };
         let mut name = self.revision.clone().into_bytes();
@@ -148,8 +149,8 @@ impl Changed {
     }
 }
 
-/// Some names, and those of all definitions that mention one of them, or one of
-/// these.
+/// Adds the names of all definitions that mention one of these names, directly or through
+/// others.
 fn depending(mut names: HashSet<String>, registry: &Registry) -> HashSet<String> {
     let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
     for one in registry.definitions() {
@@ -168,11 +169,11 @@ fn depending(mut names: HashSet<String>, registry: &Registry) -> HashSet<String>
     names
 }
 
-/// Variables by which a hook of git says what repository it runs for.
+/// Variables that tell a hook of git its repository.
 const OF_HOOKS: [&str; 5] =
     ["GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"];
 
-/// What git prints of the repository that a directory is in.
+/// Runs git in a directory and returns what it prints.
 fn git(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, Stop> {
     let mut command = Command::new("git");
     for name in OF_HOOKS {
