@@ -2,6 +2,7 @@
 //!
 //! Input: the times at which a scan begins and ends, and those that it reaches. Output: a bar,
 //! on a terminal only. It appears once the scan has lasted a while, and vanishes when it ends.
+//! This module does not know the archive that is scanned.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

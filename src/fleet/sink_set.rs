@@ -1,4 +1,6 @@
 //! Sets of sinks, by their places.
+//!
+//! This module does not know what a sink is.
 
 use pmderive_runtime::positions;
 

@@ -1,4 +1,6 @@
 //! Places in a text: converts the protocol's lines and columns to byte offsets, and back.
+//!
+//! This module does not know what the text means.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Parentheses in an expression, matched in pairs.
 //!
-//! One pass over the tokens finds the `)` of each `(`, and the commas directly
-//! between the two.
+//! One pass over the tokens finds the `)` of each `(`, and the commas directly between the two.
+//! This module does not know what the other tokens mean.
 
 use super::origin::offset;
 use super::token::{Token, TokenAt};

@@ -1,8 +1,9 @@
 //! A cache of parsed expressions, for texts that are read repeatedly while a
 //! user edits them.
 //!
-//! The key is the expression's text, the places where its lines are joined, and
-//! the language. The places in a cached expression move with the text.
+//! The key is the expression's text, the places where its lines are joined, and the language.
+//! The places in a cached expression move with the text. The cache does not know the
+//! definitions.
 
 use std::sync::Arc;
 

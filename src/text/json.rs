@@ -1,6 +1,7 @@
 //! Writes JSON: objects, lists and strings.
 //!
-//! Callers append piece by piece to one string.
+//! Callers append piece by piece to one string. This module does not know what the objects
+//! mean.
 
 use std::fmt::{Display, Write as _};
 

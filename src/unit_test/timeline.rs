@@ -13,7 +13,8 @@
 //!          | "*"                                 any result
 //! ```
 //!
-//! Runs are kept as written, so a timeline needs no more memory than its text.
+//! Runs are kept as written, so a timeline needs no more memory than its text. This module does
+//! not know which items are allowed at a place.
 
 use std::fmt;
 use std::ops::Range;

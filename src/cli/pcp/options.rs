@@ -1,7 +1,7 @@
 //! The options that the commands named after PCP's tools share, see pmGetOptions(3). This
 //! module opens their source; errors are in the words of those tools.
 //!
-//! Options of a single tool are in its file.
+//! Options of a single tool are in its file. This module prints nothing about the source.
 
 use std::fmt::Display;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! The open source of a command named after one of PCP's tools. With it are its derived
 //! metrics, the chosen time and zone, and the damage found.
+//!
+//! This module prints nothing.
 
 use std::collections::HashSet;
 use std::io::Write;

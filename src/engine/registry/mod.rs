@@ -1,7 +1,7 @@
 //! Definitions by name, as callers registered them, independent of any source.
 //!
-//! A registry is a value. Clones are cheap and do not change, so a context can
-//! use one while other threads register more.
+//! A registry is a value. Clones are cheap and do not change, so a context can use one while
+//! other threads register more. A registry does not know the users of its clones.
 
 mod reading;
 mod refusals;

@@ -1,5 +1,7 @@
 //! One connection to a receiver. Requests use it one after the other, and a lost connection is
 //! made again. This module handles messages as bytes.
+//!
+//! It does not know what they say.
 
 use std::fmt;
 use std::future::Future;

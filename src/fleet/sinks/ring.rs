@@ -1,5 +1,7 @@
 //! A ring: the events that wait for one sink, bounded in bytes. Adding an event never waits for
 //! the sink. Without room the oldest events are dropped and counted.
+//!
+//! A ring does not know its sink.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};

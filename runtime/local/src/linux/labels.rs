@@ -1,8 +1,8 @@
 //! Labels and help of instance domains, and labels of metrics, as pmdalinux(1)
 //! gives them.
 //!
-//! One table describes the domains and the labels of their instances. The other
-//! lists the metrics about all processors together.
+//! One table describes the domains and the labels of their instances. The other lists the
+//! metrics about all processors together. This module does not know the values of metrics.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,8 @@
 //! Reals and rates in a column. Their decimal points are aligned as far as four significant
 //! digits allow.
 //!
+//!
+//! This module does not know the source of the numbers.
 
 use std::io::Write;
 

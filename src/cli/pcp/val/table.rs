@@ -1,6 +1,7 @@
 //! Rows of values, and the names of instances above them.
 //!
-//! Input: the values of one sample, or of two for rates. Output: lines.
+//! Input: the values of one sample, or of two for rates. Output: lines. This module does not
+//! know the source of the values, nor their times.
 
 use std::io::Write;
 

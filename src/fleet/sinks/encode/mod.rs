@@ -10,7 +10,7 @@
 //! The labels of a series have three parts. All series of a metric share its name. All metrics
 //! of a domain share the labels of an instance. All series of a host share the host's labels.
 //! Each part is encoded once. A [`Template`] tells how to combine them, as labels must be
-//! sorted by name.
+//! sorted by name. This module does not know the receivers.
 
 mod protobuf;
 mod template;

@@ -1,4 +1,6 @@
 //! Connections of the listener: their number, their duration, and their encryption.
+//!
+//! This module does not know the answers.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
