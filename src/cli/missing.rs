@@ -17,11 +17,11 @@ use super::messages::Messages;
 /// How to report an operand that the source lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Missing {
-    /// As a mistake of the definition.
+    /// Report a mistake of the definition.
     Error,
-    /// As a warning.
+    /// Report a warning.
     Warn,
-    /// Not at all: the definition is left out and counted.
+    /// Leave the definition out and count it.
     Ignore,
 }
 

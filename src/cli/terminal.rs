@@ -139,7 +139,7 @@ impl Output {
     /// on their own, and stop with [`Stop::OutputClosed`].
     ///
     /// # Errors
-    /// The write fails, other than for want of a reader.
+    /// The write fails, except if the output has no reader any more.
     pub fn print(&mut self, text: impl AsRef<[u8]>) -> Result<(), Stop> {
         let written = self.write_all(text.as_ref());
         self.end(written)

@@ -412,7 +412,7 @@ steady.same = sample.longlong.one == 1
 steady.negative = max(sample.float.hundred) * -1
 "#;
 
-/// Text output is what PCP's own tool prints, but for the line of the type.
+/// Text output equals that of PCP's own tool, except the line of the type.
 #[test]
 fn values_are_printed_as_by_pminfo() {
     let Some(pmcd) = real_pmcd::RealPmcd::start() else { return };

@@ -154,7 +154,7 @@ fn whole_runs() {
     });
 }
 
-/// Explanations fit into a terminal, but for what cannot be broken.
+/// Explanations fit into a terminal, except words that cannot be broken.
 #[test]
 fn lines_are_short() {
     for (name, arguments) in RUNS.iter().filter(|(_, arguments)| arguments[0] == "explain") {

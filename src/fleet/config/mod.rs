@@ -173,7 +173,7 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 /// Bytes that wait for a sink at most, without a setting in the file.
 pub const DEFAULT_BUFFER: usize = 64 << 20;
 
-/// Range of intervals: in shorter ones no host answers, and longer ones are hardly meant.
+/// Range of intervals: in shorter ones no host answers, and longer ones are probably mistakes.
 pub const INTERVALS: Times = Times {
     shortest: Duration::from_millis(10),
     longest: Duration::from_secs(24 * 3600),

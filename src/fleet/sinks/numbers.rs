@@ -38,7 +38,7 @@ impl RequestOutcome {
 pub struct SinkNumbers {
     /// Events offered to the sink.
     pub events: Number,
-    /// Events dropped for want of room.
+    /// Events dropped because there was no room.
     pub dropped_overflow: Number,
     /// Events dropped because the sink had to end before their turn.
     pub dropped_closed: Number,

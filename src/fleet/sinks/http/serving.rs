@@ -27,7 +27,7 @@ use crate::fleet::sinks::numbers::RequestOutcome;
 
 /// Threads that compute answers.
 pub(super) const MAKERS: usize = 2;
-/// Pause after a connection could not be accepted, as for want of files.
+/// Pause after a connection could not be accepted, as without free files.
 const REST: Duration = Duration::from_millis(100);
 
 /// Headers of all answers: no embedding in frames of other sites, and no caching.
