@@ -54,7 +54,7 @@ pub(super) struct Track {
     lanes: Box<[Lane]>,
     /// Contents of values that are not numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
-    /// What was found at the time of the last fetch.
+    /// The values found at the time of the last fetch.
     pub(super) steady: Steady,
 }
 
