@@ -59,8 +59,8 @@ impl Client {
         answer
     }
 
-    /// Reads messages until `is_it` accepts one.
-    fn until(&mut self, is_it: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    /// Reads messages until `accepts` accepts one.
+    fn until(&mut self, accepts: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         loop {
             let mut length = 0;
             loop {
@@ -73,7 +73,7 @@ impl Client {
             }
             let mut message = vec![0; length];
             self.input.read_exact(&mut message).expect("the server speaks");
-            if is_it(&message) {
+            if accepts(&message) {
                 return message;
             }
         }

@@ -54,7 +54,7 @@ pub fn fuzz_hosts(data: &[u8]) {
 
 /// Counts of events, to show tests that something happened.
 #[derive(Debug, Default)]
-struct Seen {
+struct EventCounts {
     failures: usize,
     gaps: usize,
     values: usize,
@@ -63,8 +63,8 @@ struct Seen {
     classes: usize,
 }
 
-fn run(data: &[u8]) -> Seen {
-    let mut seen = Seen::default();
+fn run(data: &[u8]) -> EventCounts {
+    let mut seen = EventCounts::default();
     let mut choices = Choices::new(data);
     let dialect = choices.pick(&DIALECTS);
     let language = Language { dialect, extensions: choices.below(4) == 0 };
@@ -330,7 +330,7 @@ impl Clients {
     ///
     /// # Panics
     /// If they disagree.
-    fn sample(&mut self, shared: &Shared, seen: &mut Seen, what: &dyn Fn() -> String) {
+    fn sample(&mut self, shared: &Shared, seen: &mut EventCounts, what: &dyn Fn() -> String) {
         let Clients { blocking, futures, alone, spaces, .. } = self;
         let (first, second, third) = spaces;
         let expected = alone.sample(shared, first);
@@ -477,7 +477,7 @@ mod tests {
     /// Enough inputs to see every kind of event.
     #[test]
     fn what_is_shared_is_as_good_as_what_is_not() {
-        let mut all = Seen::default();
+        let mut all = EventCounts::default();
         let mut state = 1u64;
         for _ in 0..200 {
             let data: Vec<u8> = (0..300)
@@ -493,7 +493,7 @@ mod tests {
             all.without += seen.without;
             all.classes = all.classes.max(seen.classes);
         }
-        let Seen { failures, gaps, values, without, classes } = all;
+        let EventCounts { failures, gaps, values, without, classes } = all;
         let least = [failures / 20, gaps / 100, values / 10_000, without / 1000, classes / 3];
         assert!(least.iter().all(|count| *count > 0), "{all:?}");
     }

@@ -4,8 +4,8 @@
 //! `delta(disk.dev.total_bytes) / delta(disk.dev.total)`. This crate reads
 //! definitions, checks them against the metadata of a metric source, compiles
 //! them, and evaluates them on every fetch, with libpcp's answers to the last
-//! digit. Sources are hosts (pmcd's protocol), archives and this machine; they
-//! are in the crate [`runtime`], and so is everything that evaluates.
+//! digit. Sources are hosts (pmcd's protocol), archives and this machine. The
+//! crate [`runtime`] has the sources and the evaluator.
 //!
 //! ```
 //! use pmderive::runtime::fetch_group::FetchGroup;
@@ -27,13 +27,13 @@
 //!
 //! | To | see |
 //! |---|---|
-//! | read values by name, in the units that a program wants | [`Session`] in a [`FetchGroup`](runtime::fetch_group) |
+//! | read values by name, in a program's own units | [`Session`] in a [`FetchGroup`](runtime::fetch_group) |
 //! | fetch base and derived metrics, without copies | [`Session::read`] |
 //! | register, replace and take away definitions | [`Definitions`] |
 //! | evaluate over thousands of hosts with futures | [`Engine::bind_host`], [`Engine::evaluated`] |
-//! | check definitions, and show what is wrong | [`Engine::examine`], [`diag`], [`lint`] |
+//! | check definitions, and show their mistakes | [`Engine::examine`], [`diag`], [`lint`] |
 //! | write values as tables or archives | [`report`], [`record`] |
-//! | see what became of definitions, and why | [`explain`] |
+//! | see how definitions are understood and computed, and why | [`explain`] |
 //! | test definitions, and write them in one style | [`unit_test`], [`format`](mod@format) |
 //! | begin with a program that works | [`manual::programs`] |
 //! | know the language, the command and everything else | [`manual`] |
@@ -55,8 +55,8 @@
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
 //! command watches whole fleets), `lsp` (the command serves editors).
 //!
-//! At most 15 modules are shown here, and a test holds that. What is hidden is
-//! for the command and for tests, and no version promises it.
+//! A test limits the modules shown here to 15. Hidden ones are for the command
+//! and for tests, and no version promises them.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -110,8 +110,8 @@ pub use pmderive_runtime as runtime;
 use pmderive_runtime::escape;
 pub use text::{Escaping, SourceId, SourceMap, SourceText, Span};
 
-/// What the command, tests and benchmarks need of the rooms that have no door.
-/// No version promises any of it.
+/// Parts of private modules for the command, tests and benchmarks. No version
+/// promises any of it.
 #[doc(hidden)]
 pub mod internal {
     /// Types and units of expressions.
@@ -123,7 +123,7 @@ pub mod internal {
     pub mod cli {
         pub use crate::cli::*;
     }
-    /// What `serve` runs.
+    /// The code of `serve`.
     #[cfg(feature = "fleet")]
     pub mod fleet {
         pub use crate::fleet::*;
@@ -142,14 +142,14 @@ pub mod internal {
     pub mod project {
         pub use crate::project::*;
     }
-    /// Answers to cases that were recorded from libpcp.
+    /// Answers to cases recorded from libpcp.
     pub mod replay {
         pub use crate::replay::*;
     }
 }
 
-/// What fuzzers call: each takes arbitrary bytes and panics where a promise is
-/// broken.
+/// Entry points for fuzzers. Each reads arbitrary bytes and panics if a promise
+/// is broken.
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz {
@@ -171,8 +171,8 @@ pub mod fuzz {
     pub use crate::syntax::{fuzz_definitions, fuzz_parse};
     pub use crate::unit_test::{fuzz_test_file, fuzz_timeline};
 
-    /// Of what the target `hosts` is made, which stands in `fuzz/hosts.rs`: its
-    /// peers are those of tests, which no published crate has.
+    /// Parts of the target `hosts`, which is in `fuzz/hosts.rs`. Its peers are
+    /// those of tests, which no published crate has.
     pub mod parts {
         pub use crate::engine::fuzz::{
             Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression,

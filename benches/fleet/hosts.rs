@@ -22,7 +22,7 @@ const PASSING: i32 = 1_000;
 
 /// An event of all hosts at once.
 #[derive(Clone, Copy, Debug)]
-pub enum Happening {
+pub enum FleetEvent {
     /// An instance joins the first domain.
     Join,
     /// It leaves again.
@@ -33,22 +33,22 @@ pub enum Happening {
     Cut,
 }
 
-impl Happening {
-    const ALL: [(&str, Happening); 4] = [
-        ("join", Happening::Join),
-        ("leave", Happening::Leave),
-        ("notice", Happening::Notice),
-        ("cut", Happening::Cut),
+impl FleetEvent {
+    const ALL: [(&str, FleetEvent); 4] = [
+        ("join", FleetEvent::Join),
+        ("leave", FleetEvent::Leave),
+        ("notice", FleetEvent::Notice),
+        ("cut", FleetEvent::Cut),
     ];
 
     fn befall(self, host: &FakeHost) {
         match self {
-            Happening::Join => {
+            FleetEvent::Join => {
                 host.change(|world| world.add_instance(domain(0), PASSING, "passing"));
             }
-            Happening::Leave => host.change(|world| world.remove_instance(domain(0), PASSING)),
-            Happening::Notice => host.notify(StateChange(16)),
-            Happening::Cut => host.drop_connections(),
+            FleetEvent::Leave => host.change(|world| world.remove_instance(domain(0), PASSING)),
+            FleetEvent::Notice => host.notify(StateChange(16)),
+            FleetEvent::Cut => host.drop_connections(),
         }
     }
 }
@@ -77,7 +77,7 @@ pub fn serve(plan: Plan) -> io::Result<()> {
     println!("{}", pmcd.listen_for_many(0, of_address)?);
     for line in io::stdin().lines() {
         let line = line?;
-        let known = Happening::ALL.iter().find(|(word, _)| *word == line);
+        let known = FleetEvent::ALL.iter().find(|(word, _)| *word == line);
         let Some((_, happening)) = known else { return Err(io::Error::other(line)) };
         hosts.iter().for_each(|host| happening.befall(host));
         println!("done");
@@ -123,8 +123,8 @@ impl Hosts {
     }
 
     /// Causes an event of all hosts, and waits for its end.
-    pub fn befall(&mut self, happening: Happening) -> io::Result<()> {
-        let word = Happening::ALL.iter().find(|(_, one)| *one as u8 == happening as u8);
+    pub fn befall(&mut self, happening: FleetEvent) -> io::Result<()> {
+        let word = FleetEvent::ALL.iter().find(|(_, one)| *one as u8 == happening as u8);
         let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(orders, "{}", word.map_or("", |(word, _)| word))?;
         match self.answer()?.as_str() {

@@ -6,11 +6,11 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use super::definitions::{VALUES, text};
-use super::hosts::{Happening, Hosts};
+use super::hosts::{FleetEvent, Hosts};
 use super::meter::{kernel_socket_memory, processor_time, raise_limit_of_files, resident};
 use super::plan::Plan;
 use super::rows::Row;
-use super::tasks::{Fleet, Found, Round};
+use super::tasks::{Fleet, Round, RoundResult};
 use super::{Sizes, counting};
 
 /// Fetches before memory is looked at.
@@ -31,12 +31,13 @@ struct Up {
     rows: Vec<Row>,
 }
 
-fn fine(what: &str, found: Found) -> Result<Found, Box<dyn Error>> {
+fn fine(what: &str, found: RoundResult) -> Result<RoundResult, Box<dyn Error>> {
     match found.problem {
-        Some(problem) => {
-            Err(format!("{what}: {problem} ({found:?})", found = Found { problem: None, ..found })
-                .into())
-        }
+        Some(problem) => Err(format!(
+            "{what}: {problem} ({found:?})",
+            found = RoundResult { problem: None, ..found }
+        )
+        .into()),
         None => Ok(found),
     }
 }
@@ -154,7 +155,7 @@ pub fn all(name: &str, plan: Plan, sizes: Sizes) -> Result<Vec<Row>, Box<dyn Err
         fine("checking", fleet.round(Round::Check).await)?;
 
         let mut after = [0.0; 2];
-        for happening in [Happening::Join, Happening::Leave] {
+        for happening in [FleetEvent::Join, FleetEvent::Leave] {
             hosts.befall(happening)?;
             for time in &mut after {
                 *time += timed(Round::Evaluate, 1).await? / 2.0;
@@ -164,12 +165,12 @@ pub fn all(name: &str, plan: Plan, sizes: Sizes) -> Result<Vec<Row>, Box<dyn Err
         row("churn", "fetch after one instance came or went", after[0], "ms");
         row("churn-next", "the fetch after that", after[1], "ms");
 
-        hosts.befall(Happening::Notice)?;
+        hosts.befall(FleetEvent::Notice)?;
         let notice = timed(Round::Evaluate, 2).await?;
         row("notice", "notice of changed names, and two fetches", notice * 2.0, "ms");
         fine("checking after a notice", fleet.round(Round::Check).await)?;
 
-        hosts.befall(Happening::Cut)?;
+        hosts.befall(FleetEvent::Cut)?;
         let (begin, before) = (Instant::now(), processor_time());
         let cut = fleet.round(Round::Return).await;
         let (all, each) = (begin.elapsed(), processor_time() - before - cut.own_time);

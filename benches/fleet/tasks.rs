@@ -46,12 +46,12 @@ struct Shared {
     places: Semaphore,
     running: Cell<u32>,
     all_done: Notify,
-    found: RefCell<Found>,
+    found: RefCell<RoundResult>,
 }
 
 /// The results of a round.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct RoundResult {
     /// Values that were read.
     pub values: usize,
     /// Something that depends on each of them.
@@ -90,7 +90,7 @@ impl Fleet {
 
     /// Connects to further hosts, compiles the definitions for each and
     /// evaluates them once.
-    pub async fn bring_up(&mut self, specs: impl IntoIterator<Item = HostSpec>) -> Found {
+    pub async fn bring_up(&mut self, specs: impl IntoIterator<Item = HostSpec>) -> RoundResult {
         for spec in specs {
             let rounds = self.rounds.subscribe();
             self.hosts += 1;
@@ -101,7 +101,7 @@ impl Fleet {
     }
 
     /// Lets every host do one step.
-    pub async fn round(&self, round: Round) -> Found {
+    pub async fn round(&self, round: Round) -> RoundResult {
         self.shared.running.set(self.hosts);
         self.rounds.send_modify(|(number, now)| {
             *number += 1;
@@ -110,7 +110,7 @@ impl Fleet {
         self.outcome().await
     }
 
-    async fn outcome(&self) -> Found {
+    async fn outcome(&self) -> RoundResult {
         while self.shared.running.get() > 0 {
             self.shared.all_done.notified().await;
         }

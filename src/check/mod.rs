@@ -132,7 +132,7 @@ pub fn examine(
     Examined { typed, is_whole, nodes, live, guards }
 }
 
-/// What can be done with values that are no numbers.
+/// The possible uses of values that are not numbers.
 const NOT_COMPUTED: &str = "only `count()` and selectors work on values that are not numbers";
 
 /// A node that cannot be checked further; its mistake is reported.
@@ -150,7 +150,7 @@ pub(crate) struct Operand {
     pub desc: Desc,
 }
 
-/// What checking gives, unless it has reported why there is nothing.
+/// The result of checking. Without one, a mistake was reported.
 pub(crate) type Checked<T> = Result<T, Reported>;
 
 pub(crate) struct Checker<'c> {

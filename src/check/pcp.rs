@@ -22,7 +22,7 @@ pub(super) struct Wording<'e> {
 impl<'e> Wording<'e> {
     pub(super) fn new(expr: &'e Expr, dialect: Dialect) -> Wording<'e> {
         let mut ternaries: Vec<Span> = Vec::new();
-        // What is in a node stands before it.
+        // The nodes inside a node stand before it.
         for (_, node) in expr.nodes().rev() {
             let is_inner = ternaries.last().is_some_and(|outer| outer.start <= node.span.start);
             if matches!(node.kind, NodeKind::Ternary { .. }) && !is_inner {

@@ -62,7 +62,7 @@ impl Scale {
     }
 }
 
-/// How integers are computed where libpcp loses digits.
+/// The precision of integers where libpcp loses digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// Exact, and rounded to the nearest number at the end.
@@ -74,7 +74,7 @@ pub enum Precision {
     AsLibpcp,
 }
 
-/// How a rate treats a value below the previous one.
+/// The treatment of a value below the previous one in a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decrease {
     /// It has no value then: a counter was reset.
@@ -86,7 +86,7 @@ pub enum Decrease {
 }
 pub use pmderive_runtime::program::WindowFunction;
 
-/// What a node does; operands are earlier nodes.
+/// The operation of a node; operands are earlier nodes.
 #[derive(Clone, Debug)]
 pub enum TypedKind {
     /// Values of a metric, which has the node's metadata.

@@ -55,7 +55,7 @@ fn set_axis(units: &mut Units, kind: Kind, axis: Axis) {
     }
 }
 
-/// How many units of scale `from` make one of the larger scale `to`.
+/// Number of units of scale `from` in one of the larger scale `to`.
 fn ratio(kind: Kind, from: i8, to: i8) -> f64 {
     /// Nanoseconds to microseconds and so on up to hours.
     const TIME_STEPS: [f64; 5] = [1000.0, 1000.0, 1000.0, 60.0, 60.0];

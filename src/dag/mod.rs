@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 pub use marks::Marks;
 use node_index::NodeIndex;
 
-/// Gives the kernel with a form; the same kernel for equal forms.
+/// Returns the kernel with a form; the same kernel for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
 
 /// The kernel of a single node, and its constants. Nodes of one form share it.

@@ -106,7 +106,7 @@ fn report(
             continue;
         };
         let colour = if place.is_primary { Color::Red } else { Color::Cyan };
-        let mark = Mark::new(Marked { source: place.span.source, range })
+        let mark = Mark::new(MarkedRange { source: place.span.source, range })
             .with_color(colour)
             // Without a text ariadne would mark nothing.
             .with_message(printable(place.text.unwrap_or(mark(diagnostic.code))));
@@ -122,7 +122,7 @@ fn report(
         .with_color(style == Style::Colour)
         .with_index_type(IndexType::Byte)
         .with_tab_width(8);
-    let mut report = Report::build(kind, Marked { source: diagnostic.span.source, range })
+    let mut report = Report::build(kind, MarkedRange { source: diagnostic.span.source, range })
         .with_config(config)
         .with_code(diagnostic.code)
         .with_message(printable(&diagnostic.message))
@@ -140,7 +140,7 @@ fn report(
     // Writing to memory does not fail.
     let _ = report.finish().write(&mut excerpts, &mut out);
     let text = String::from_utf8_lossy(&out).into_owned();
-    let text = excerpts.mend_column(text, diagnostic.span, start, sources);
+    let text = excerpts.correct_column(text, diagnostic.span, start, sources);
     match style {
         Style::Colour => text,
         Style::Plain => text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
@@ -256,12 +256,12 @@ struct Place<'d> {
 
 /// A range of bytes of an excerpt.
 #[derive(Clone)]
-struct Marked {
+struct MarkedRange {
     source: SourceId,
     range: Range<usize>,
 }
 
-impl ariadne::Span for Marked {
+impl ariadne::Span for MarkedRange {
     type SourceId = SourceId;
 
     fn source(&self) -> &SourceId {
@@ -397,7 +397,13 @@ impl Excerpts<'_> {
     }
 
     /// Puts the true column into the head of a report whose line was cut.
-    fn mend_column(&self, report: String, span: Span, start: usize, sources: &SourceMap) -> String {
+    fn correct_column(
+        &self,
+        report: String,
+        span: Span,
+        start: usize,
+        sources: &SourceMap,
+    ) -> String {
         let excerpt = self.texts.get(&span.source).filter(|excerpt| !excerpt.is_whole);
         let Some(excerpt) = excerpt else { return report };
         let (line, column) = sources.line_column(span.source, span.start);

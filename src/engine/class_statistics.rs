@@ -179,7 +179,7 @@ fn difference(
     let answers = mentions.names.iter().zip(usual.found().zip(other.found()));
     let mut all = answers
         .clone()
-        .filter_map(|(name, (usual, other))| Some((name, told(name, usual, other)?)));
+        .filter_map(|(name, (usual, other))| Some((name, name_difference(name, usual, other)?)));
     if let Some((name, (split, first))) = all.next() {
         let words = match all.count() {
             0 => first,
@@ -205,7 +205,7 @@ fn difference(
 
 /// The difference between two answers about a name. Identifiers are ignored,
 /// because they depend on earlier differences.
-fn told(name: &str, usual: &Found, other: &Found) -> Option<(Split, String)> {
+fn name_difference(name: &str, usual: &Found, other: &Found) -> Option<(Split, String)> {
     let (usual, other) = match (usual, other) {
         (Found::Metric(usual), Found::Metric(other)) => (usual, other),
         _ if usual == other => return None,

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use pmderive_runtime::eval::{Evaluator, InCommon, LayoutPool, SharedLayouts};
+use pmderive_runtime::eval::{Evaluator, LayoutPool, SharedLayouts, SharedParts};
 use pmderive_runtime::locks::lock;
 use pmderive_runtime::program::{Binding, List, Program};
 use pmderive_runtime::weak_table::WeakTable;
@@ -81,14 +81,14 @@ impl Compiled {
     /// the class find the compiled program.
     pub fn evaluator(self: &Arc<Compiled>) -> Evaluator {
         let evaluator = Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding));
-        evaluator.sharing(Arc::clone(self) as Arc<dyn InCommon>)
+        evaluator.sharing(Arc::clone(self) as Arc<dyn SharedParts>)
     }
 
     /// Makes an evaluator continue with this program, see
     /// [`Evaluator::change_program`].
     pub fn put_into(self: &Arc<Compiled>, evaluator: &mut Evaluator) {
         let (program, binding) = (Arc::clone(&self.program), Arc::clone(&self.binding));
-        evaluator.change_program(program, binding, Arc::clone(self) as Arc<dyn InCommon>);
+        evaluator.change_program(program, binding, Arc::clone(self) as Arc<dyn SharedParts>);
     }
 
     /// The diagnostics of the first source of the class. Other sources have the
@@ -118,7 +118,7 @@ impl Compiled {
     }
 }
 
-impl InCommon for Compiled {
+impl SharedParts for Compiled {
     fn layouts(&self) -> &SharedLayouts {
         &self.class.layouts
     }

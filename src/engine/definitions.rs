@@ -358,7 +358,7 @@ impl Definitions {
         let before = std::mem::replace(&mut *published, next);
         self.version.fetch_add(1, Ordering::Release);
         drop(published);
-        // Freed after the lock, so that nobody waits for it.
+        // Freed after the lock, because other callers wait for it.
         drop(before);
         Ok(outcome)
     }

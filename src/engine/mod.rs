@@ -63,7 +63,7 @@ pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use report_sample::{Finding, Shown};
 pub use selection::Selection;
-use session::Alike;
+use session::SessionParts;
 pub use session::{Reading, Readings, ReadingsIter, Reads, Sample, Session, Space};
 pub use threads::Job;
 use threads::Threads;
@@ -108,7 +108,7 @@ pub struct Engine {
     /// Limit for the number of kinds.
     kind_limit: usize,
     /// Parts that sessions share.
-    alike: Alike,
+    alike: SessionParts,
     threads: Threads,
 }
 
@@ -142,7 +142,7 @@ impl Engine {
             layouts: Arc::default(),
             classes: Classes::default(),
             kind_limit: DEFAULT_KIND_LIMIT,
-            alike: Alike::default(),
+            alike: SessionParts::default(),
             threads: Threads::default(),
         }
     }

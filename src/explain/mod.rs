@@ -32,7 +32,7 @@ pub use explained::{
     Explained, ExplainedInput, ExplainedKernel, ExplainedNode, ExplainedProgram, ExplainedStep,
     Explanation, Fate, NodeOutcome, Operation,
 };
-use notes::Noted;
+use notes::CheckedExpression;
 
 /// Explains a selection of definitions for a source. Mistakes are added to
 /// `diagnostics`, which may already hold those of the texts.
@@ -132,7 +132,7 @@ impl Explainer<'_> {
         examined: &Examined,
         of_node: impl Fn(ExprId) -> Option<NodeId>,
     ) -> Vec<ExplainedNode> {
-        let noted = Noted { expr, examined, names: self.names, dialect: self.dialect };
+        let noted = CheckedExpression { expr, examined, names: self.names, dialect: self.dialect };
         let mut explained: Vec<ExplainedNode> = Vec::with_capacity(expr.len());
         for (id, node) in expr.nodes() {
             let mut operands = Vec::new();

@@ -16,14 +16,14 @@ use crate::syntax::ast::{Aggregate, BinaryOp, Callee, Expr, ExprId, NodeKind};
 use crate::syntax::counted;
 
 /// An expression with the results of checking.
-pub struct Noted<'n> {
+pub struct CheckedExpression<'n> {
     pub expr: &'n Expr,
     pub examined: &'n Examined,
     pub names: &'n Names,
     pub dialect: Dialect,
 }
 
-impl Noted<'_> {
+impl CheckedExpression<'_> {
     /// Sentences about a node, without full stops.
     pub fn notes(&self, id: ExprId) -> Vec<String> {
         let mut notes = Vec::new();

@@ -44,7 +44,7 @@ mod tests {
             ("# x\n\na = b\n", "# x\n\na = b\n"),
             // A comment may continue as well, and then swallows a definition.
             ("# x \\\na = b \\\n + c\n", "# x \\\na = b \\\n + c\n"),
-            // What version 6 does not understand stays, as do other lines.
+            // Text that version 6 does not understand stays, as do other lines.
             ("a = delta(b \\\n + c)\n", "a = delta(b \\\n + c)\n"),
             ("a(oneline) = b \\\nc\n", "a(oneline) = b \\\nc\n"),
             ("a = b \\", "a = b \\"),

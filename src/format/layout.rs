@@ -207,7 +207,7 @@ fn sticks(tokens: &[TokenAt<'_>], index: usize) -> bool {
 }
 
 /// A group without its end so far.
-enum Growing {
+enum OpenGroup {
     /// Operands of one level.
     Chain { level: Level, first: usize },
     /// The contents of a parenthesis.
@@ -218,7 +218,7 @@ enum Growing {
 fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
     let mut groups = Vec::new();
     let mut break_before = vec![false; roles.len()];
-    let mut growing: Vec<Growing> = Vec::new();
+    let mut growing: Vec<OpenGroup> = Vec::new();
     // Start of the operand that the current token belongs to.
     let mut operand = 0;
     for (index, role) in roles.iter().enumerate() {
@@ -229,13 +229,13 @@ fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
             _ => {
                 if *role == Role::Open {
                     let first = index + 1;
-                    growing.push(Growing::Parenthesis { first, has_comma: false, operand });
+                    growing.push(OpenGroup::Parenthesis { first, has_comma: false, operand });
                     operand = first;
                 }
                 continue;
             }
         };
-        while let Some(Growing::Chain { level, first }) = growing.last()
+        while let Some(OpenGroup::Chain { level, first }) = growing.last()
             && loosest.is_none_or(|loosest| *level > loosest)
         {
             groups.push(Group { first: *first, last: index - 1 });
@@ -244,20 +244,20 @@ fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
         }
         match (role, growing.last_mut()) {
             (Role::Infix(level), top) => {
-                if !matches!(top, Some(Growing::Chain { level: of, .. }) if of == level) {
-                    growing.push(Growing::Chain { level: *level, first: operand });
+                if !matches!(top, Some(OpenGroup::Chain { level: of, .. }) if of == level) {
+                    growing.push(OpenGroup::Chain { level: *level, first: operand });
                 }
                 break_before[index] = true;
                 operand = index + 1;
             }
-            (Role::Comma, Some(Growing::Parenthesis { has_comma, .. })) => {
+            (Role::Comma, Some(OpenGroup::Parenthesis { has_comma, .. })) => {
                 *has_comma = true;
                 if let Some(next) = break_before.get_mut(index + 1) {
                     *next = true;
                 }
                 operand = index + 1;
             }
-            (_, Some(Growing::Parenthesis { first, has_comma, operand: outer })) => {
+            (_, Some(OpenGroup::Parenthesis { first, has_comma, operand: outer })) => {
                 if *has_comma {
                     groups.push(Group { first: *first, last: index - 1 });
                 }
@@ -269,7 +269,7 @@ fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
         }
     }
     for group in growing {
-        if let Growing::Chain { first, .. } = group {
+        if let OpenGroup::Chain { first, .. } = group {
             groups.push(Group { first, last: roles.len() - 1 });
         }
     }

@@ -52,13 +52,13 @@ pub fn format_definitions(text: &str, language: impl Into<Language>) -> Formatte
 
 /// A cache of formatted lines, for a text that changes.
 #[derive(Clone, Debug, Default)]
-pub struct FormattedBefore {
+pub struct FormatCache {
     /// Formatted definitions by the text of their lines; `None` for unchanged
     /// ones.
     definitions: Remembered<Option<String>>,
 }
 
-impl FormattedBefore {
+impl FormatCache {
     /// Number of definitions formatted so far, for tests.
     pub fn count(&self) -> usize {
         self.definitions.computed()
@@ -68,11 +68,7 @@ impl FormattedBefore {
 /// Brings a text into canonical form as [`format_definitions`] does. It parses and
 /// formats only lines that earlier states of the text did not have. The language
 /// is that of the parsed expressions in the cache.
-pub fn format_again(
-    text: &str,
-    parsed: &mut ParsedBefore,
-    before: &mut FormattedBefore,
-) -> Formatted {
+pub fn format_again(text: &str, parsed: &mut ParsedBefore, before: &mut FormatCache) -> Formatted {
     let lines = outline_again(text, parsed);
     let formatted = format_lines(text, parsed.language(), lines, Some(before));
     before.definitions.end_reading();
@@ -83,7 +79,7 @@ fn format_lines<'t>(
     text: &'t str,
     language: Language,
     lines: Vec<OutlinedLine<'t>>,
-    before: Option<&mut FormattedBefore>,
+    before: Option<&mut FormatCache>,
 ) -> Formatted {
     let mut formatter = Formatter {
         language,
@@ -111,7 +107,7 @@ struct Formatter<'t, 'b> {
     /// The line end of an empty line. It is written only if something follows.
     blank: Option<&'t str>,
     /// The cache of formatted lines.
-    before: Option<&'b mut FormattedBefore>,
+    before: Option<&'b mut FormatCache>,
 }
 
 impl<'t> Formatter<'t, '_> {

@@ -11,10 +11,10 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pmderive_runtime::kernel::{Access, Inst, LANE_GROUP, Operand};
 
-use super::constants::Kept;
+use super::constants::ConstantVectors;
 use super::emit::{Emitter, Segment};
 use super::group::{Group, GroupEmitter, splats};
-use super::map::{Map, Often, is_wide};
+use super::map::{Frequency, Map, is_wide};
 use super::quick::{Form, Quick};
 
 /// Approximate number of vectors that a round of the first loop computes. More
@@ -25,7 +25,7 @@ const MOST_GROUPS: usize = 4;
 
 /// The lanes to collect flags from: `None` for all of a group, or the mask of
 /// the existing ones.
-type There = Option<Value>;
+type LaneMask = Option<Value>;
 
 impl Emitter<'_, '_> {
     /// The loops over the groups of a segment's lanes; returns the flags after
@@ -35,11 +35,11 @@ impl Emitter<'_, '_> {
         map: &Map<'_>,
         segment: &Segment,
         flags: Value,
-        often: Often,
+        often: Frequency,
     ) -> Value {
         let groups = match often {
-            Often::Mostly => self.groups_per_round(map, None),
-            Often::Seldom => 1,
+            Frequency::Mostly => self.groups_per_round(map, None),
+            Frequency::Seldom => 1,
         };
         let kept = self.rounds(map, segment, None, groups);
         self.with_flagged(flags, &kept[..usize::from(!map.flags.is_empty())])
@@ -76,8 +76,8 @@ impl Emitter<'_, '_> {
 
         self.builder.switch_to_block(exactly);
         // Registers are for the quick form.
-        self.kept = Kept::default();
-        let after = self.exact(map, segment, flags, Often::Seldom);
+        self.kept = ConstantVectors::default();
+        let after = self.exact(map, segment, flags, Frequency::Seldom);
         self.jump(done, &[after]);
 
         self.builder.switch_to_block(done);
@@ -137,7 +137,7 @@ impl Emitter<'_, '_> {
         of: &Round<'_>,
         lane: Value,
         groups: usize,
-        there: There,
+        there: LaneMask,
         kept: &[Value],
     ) -> Vec<Value> {
         let Round { map, segment, quick, uniform } = of;

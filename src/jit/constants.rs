@@ -61,19 +61,19 @@ impl OfInteger {
 
 /// Vectors that loops keep in registers, by the 64 bits in each half.
 #[derive(Default)]
-pub struct Kept {
+pub struct ConstantVectors {
     vectors: Vec<(u64, Value)>,
 }
 
-impl Kept {
+impl ConstantVectors {
     /// Vectors of some constants. `nothing` is a 64-bit zero that Cranelift cannot see
     /// through.
     pub fn new(
         builder: &mut FunctionBuilder<'_>,
         nothing: Value,
         constants: impl IntoIterator<Item = u64>,
-    ) -> Kept {
-        let mut kept = Kept::default();
+    ) -> ConstantVectors {
+        let mut kept = ConstantVectors::default();
         for bits in constants {
             if kept.vectors.iter().all(|(of, _)| *of != bits) {
                 let constant = builder.ins().iconst(types::I64, bits as i64);

@@ -24,10 +24,10 @@ use cranelift_codegen::ir::{AbiParam, Block, BlockArg, Function, InstBuilder, Ty
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Reg, Scalar};
 
-use super::constants::{self, Kept};
+use super::constants::{self, ConstantVectors};
 use super::divide::Divisor;
 use super::library::Calls;
-use super::map::{Map, Often, suitable};
+use super::map::{Frequency, Map, suitable};
 use super::quick::Quick;
 use super::target::{HAS_VECTORS, Target, memory, type_of};
 
@@ -64,7 +64,7 @@ pub struct Emitter<'e, 'f> {
     /// Divisors of quotients that are computed as products, by position.
     divisors: Vec<Option<Divisor>>,
     /// Constants that loops over groups use.
-    pub(super) kept: Kept,
+    pub(super) kept: ConstantVectors,
 }
 
 /// The addresses of a segment's columns, and its number of lanes.
@@ -98,7 +98,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
         let types = ir.register_types().expect("kernels are verified when they are made");
         let values = vec![None; types.len()];
         let pointer = target.frontend.pointer_type();
-        let (is_uniform, divisors, kept) = (uniform_registers(ir), Vec::new(), Kept::default());
+        let (is_uniform, divisors, kept) =
+            (uniform_registers(ir), Vec::new(), ConstantVectors::default());
         Emitter { builder, ir, calls, target, pointer, types, is_uniform, values, divisors, kept }
     }
 
@@ -156,7 +157,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         if !kept.is_empty() && HAS_VECTORS {
             // The count of rows is unsigned.
             let nothing = self.builder.ins().ushr_imm_u(count, 63);
-            self.kept = Kept::new(self.builder, nothing, kept);
+            self.kept = ConstantVectors::new(self.builder, nothing, kept);
         }
         self.branch(count, (segment, &[&[rows], zero.as_slice()].concat()), (exit, &zero));
 
@@ -194,7 +195,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 } else if let Some(quick) = quick {
                     self.quick_or_exact(&map, &segment, &quick, flags)
                 } else {
-                    self.exact(&map, &segment, flags, Often::Mostly)
+                    self.exact(&map, &segment, flags, Frequency::Mostly)
                 }
             }
         };
@@ -372,7 +373,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
         map: &Map<'_>,
         segment: &Segment,
         flags: Value,
-        often: Often,
+        often: Frequency,
     ) -> Value {
         if HAS_VECTORS && suitable(map.insts, &self.types) {
             return self.groups(map, segment, flags, often);

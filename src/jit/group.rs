@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Scalar};
 
-use super::constants::{self, Kept};
+use super::constants::{self, ConstantVectors};
 use super::quick::{Form, Quick};
 use super::target::memory;
 use super::vectors::{LOW_HALVES, cast, vector_of};
@@ -46,7 +46,7 @@ pub struct GroupEmitter<'e, 'f> {
     registers: Vec<Option<Group>>,
     /// The quick form, and its prepared values.
     quick: Option<(&'e Quick, &'e [Option<Value>])>,
-    kept: &'e Kept,
+    kept: &'e ConstantVectors,
     /// True if the processor chooses between lanes by the signs of a mask.
     pub has_blend: bool,
     /// The half of the group to compute, if not the whole.
@@ -83,7 +83,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         types: &'e [Scalar],
         registers: Vec<Option<Group>>,
         quick: Option<(&'e Quick, &'e [Option<Value>])>,
-        kept: &'e Kept,
+        kept: &'e ConstantVectors,
     ) -> GroupEmitter<'e, 'f> {
         let (watched, has_blend, half) = (Default::default(), false, None);
         GroupEmitter { builder, types, registers, quick, kept, has_blend, half, watched }

@@ -12,7 +12,7 @@ pub struct Map<'m> {
 /// The frequency of a form. A form that seldom runs has one loop less, which
 /// saves a quarter of the time of compiling.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Often {
+pub enum Frequency {
     /// Usually.
     Mostly,
     /// Only where a quick form does not hold.

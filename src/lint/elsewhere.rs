@@ -45,7 +45,7 @@ pub fn notation_of_others(
                         is_instance: &|_| true,
                         otherwise: "`matchinst()` selects several instances",
                     }
-                    .told(&Diagnostic::warning(
+                    .advice(&Diagnostic::warning(
                         Code::NoSuchInstance,
                         instance.span,
                         message,
@@ -77,7 +77,7 @@ pub(super) struct Selector<'s> {
 
 impl Selector<'_> {
     /// The diagnostic with advice for contents other than a name.
-    pub fn told(&self, diagnostic: &Diagnostic) -> Option<Diagnostic> {
+    pub fn advice(&self, diagnostic: &Diagnostic) -> Option<Diagnostic> {
         let Selector { wanted, span, whole, metric, .. } = *self;
         let because =
             |fact: &str| Diagnostic { labels: Vec::new(), ..diagnostic.clone() }.label(span, fact);

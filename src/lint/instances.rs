@@ -49,7 +49,8 @@ pub fn missing_instances(
             };
             // An empty domain allows no conclusion.
             let Some(domain) = domain.filter(|domain| !domain.is_empty()) else { continue };
-            let selected = Selected { subject: &subject, node, operand, indom, domain: &domain };
+            let selected =
+                InstanceSelection { subject: &subject, node, operand, indom, domain: &domain };
             diagnostics.extend(selected.missing());
         }
         if one.is_named {
@@ -73,7 +74,7 @@ fn filtered(kind: &NodeKind) -> Option<ExprId> {
 }
 
 /// A selection from an instance domain.
-struct Selected<'s> {
+struct InstanceSelection<'s> {
     subject: &'s Subject<'s>,
     node: &'s Node,
     operand: ExprId,
@@ -81,7 +82,7 @@ struct Selected<'s> {
     domain: &'s InstanceDomain,
 }
 
-impl<'s> Selected<'s> {
+impl<'s> InstanceSelection<'s> {
     fn names(&self) -> impl ExactSizeIterator<Item = &'s str> {
         self.domain.instances().map(|(_, name)| name)
     }
@@ -119,7 +120,7 @@ impl<'s> Selected<'s> {
             is_instance: &|name| self.domain.lookup(name).is_some(),
             otherwise: &self.listed(),
         };
-        if let Some(told) = selector.told(&diagnostic) {
+        if let Some(told) = selector.advice(&diagnostic) {
             return told;
         }
         match nearest(wanted, self.names()) {

@@ -6,7 +6,7 @@
 use lsp_types::SemanticToken;
 
 use crate::dialect::Language;
-use crate::format::FormattedBefore;
+use crate::format::FormatCache;
 use crate::remembered::Remembered;
 use crate::syntax::ParsedBefore;
 
@@ -16,7 +16,7 @@ pub struct TextCache {
     /// Expressions, by their texts.
     pub parsed: ParsedBefore,
     /// Formatted definitions, by their lines.
-    pub formatted: FormattedBefore,
+    pub formatted: FormatCache,
     /// Tokens, by logical lines.
     pub tokens: Remembered<Box<[SemanticToken]>>,
 }

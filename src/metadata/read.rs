@@ -211,18 +211,18 @@ impl<T> Default for Entries<T> {
 /// An entry of a list with a unique key.
 trait Keyed {
     /// Describes a conflict between an entry and those before it.
-    fn conflict(&self, before: &mut Before) -> Option<String>;
+    fn conflict(&self, before: &mut EarlierEntries) -> Option<String>;
 }
 
 /// Keys of the entries so far, with the descriptors of metrics.
 #[derive(Default)]
-struct Before {
+struct EarlierEntries {
     names: HashSet<String>,
     descs: HashMap<Pmid, MetricDesc>,
     indoms: HashSet<InDom>,
 }
 
-impl Before {
+impl EarlierEntries {
     fn name(&mut self, name: &str) -> Option<String> {
         (!self.names.insert(name.to_owned()))
             .then(|| format!("field `name`: `{name}` occurs twice"))
@@ -230,7 +230,7 @@ impl Before {
 }
 
 impl Keyed for MetricJson {
-    fn conflict(&self, before: &mut Before) -> Option<String> {
+    fn conflict(&self, before: &mut EarlierEntries) -> Option<String> {
         if let Some(twice) = before.name(&self.name) {
             return Some(twice);
         }
@@ -249,13 +249,13 @@ impl Keyed for MetricJson {
 }
 
 impl Keyed for MissingJson {
-    fn conflict(&self, before: &mut Before) -> Option<String> {
+    fn conflict(&self, before: &mut EarlierEntries) -> Option<String> {
         before.name(&self.name)
     }
 }
 
 impl Keyed for DomainJson {
-    fn conflict(&self, before: &mut Before) -> Option<String> {
+    fn conflict(&self, before: &mut EarlierEntries) -> Option<String> {
         (!before.indoms.insert(self.indom))
             .then(|| format!("field `indom`: {} occurs twice", self.indom))
     }
@@ -277,8 +277,8 @@ impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for List<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries<T>, A::Error> {
-        let (mut entries, mut before) = (Vec::new(), Before::default());
-        while let Some(entry) = list.next_element_seed(One(&mut before, PhantomData))? {
+        let (mut entries, mut before) = (Vec::new(), EarlierEntries::default());
+        while let Some(entry) = list.next_element_seed(EntrySeed(&mut before, PhantomData))? {
             entries.push(entry);
         }
         Ok(Entries(entries))
@@ -287,9 +287,9 @@ impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for List<T> {
 
 /// Reads one entry of a list. A mistake in the whole entry is reported while
 /// the entry is read, so it has the line where the entry ends.
-struct One<'b, T>(&'b mut Before, PhantomData<T>);
+struct EntrySeed<'b, T>(&'b mut EarlierEntries, PhantomData<T>);
 
-impl<'de, T: Deserialize<'de> + Keyed> DeserializeSeed<'de> for One<'_, T> {
+impl<'de, T: Deserialize<'de> + Keyed> DeserializeSeed<'de> for EntrySeed<'_, T> {
     type Value = T;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
@@ -297,7 +297,7 @@ impl<'de, T: Deserialize<'de> + Keyed> DeserializeSeed<'de> for One<'_, T> {
     }
 }
 
-impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for One<'_, T> {
+impl<'de, T: Deserialize<'de> + Keyed> Visitor<'de> for EntrySeed<'_, T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

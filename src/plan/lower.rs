@@ -102,7 +102,7 @@ impl OneLowering<'_> {
         self.graph.add(op, node.desc.value_type, node.desc.indom)
     }
 
-    /// Lets operands meet in their common instances.
+    /// Restricts operands to their common instances.
     fn meet(&mut self, operands: &mut [NodeId]) {
         // A constant does not affect other constants, so all operands can be
         // passed.

@@ -122,12 +122,12 @@ struct Lexer {
     language: Language,
     pattern: AwaitPattern,
     /// For each open parenthesis, whether it contains keywords.
-    open: Vec<Holds>,
+    open: Vec<ParenthesisKind>,
     previous: Previous,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Holds {
+enum ParenthesisKind {
     Expressions,
     Keywords,
     /// Names of labels, which are never functions or reserved words.
@@ -198,7 +198,7 @@ impl Lexer {
 
     fn word<'t>(&self, raw: &logos::Lexer<'t, RawToken>) -> Token<'t> {
         let word = raw.slice();
-        if self.open.last() == Some(&Holds::Labels) {
+        if self.open.last() == Some(&ParenthesisKind::Labels) {
             return Token::Name(word);
         }
         if word == "by" && self.previous == Previous::RightParen && self.language.extensions {
@@ -211,7 +211,8 @@ impl Lexer {
         // libpcp reserves the keywords everywhere, which hides metrics of these names.
         let reserved = self.language.dialect != Dialect::Fixed
             || self.previous == Previous::KeywordParen
-            || self.previous == Previous::Comma && self.open.last() == Some(&Holds::Keywords);
+            || self.previous == Previous::Comma
+                && self.open.last() == Some(&ParenthesisKind::Keywords);
         if reserved && let Some(token) = keyword(word, self.language.dialect) {
             return token;
         }
@@ -232,13 +233,13 @@ impl Lexer {
             Token::MkConst | Token::NoValue => Previous::KeywordFunction,
             Token::Comma => Previous::Comma,
             Token::LeftParen if self.previous == Previous::KeywordFunction => {
-                self.open.push(Holds::Keywords);
+                self.open.push(ParenthesisKind::Keywords);
                 Previous::KeywordParen
             }
             Token::LeftParen => {
                 self.open.push(match self.previous {
-                    Previous::By => Holds::Labels,
-                    _ => Holds::Expressions,
+                    Previous::By => ParenthesisKind::Labels,
+                    _ => ParenthesisKind::Expressions,
                 });
                 Previous::Other
             }

@@ -48,7 +48,7 @@ pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
     if text.len() > MAX_LINE {
         return None;
     }
-    let looked = Looked { text, language };
+    let looked = LineView { text, language };
     looked
         .comment()
         .or_else(|| looked.rule())
@@ -62,12 +62,12 @@ pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
         .or_else(|| looked.no_assignment())
 }
 
-struct Looked<'l> {
+struct LineView<'l> {
     text: &'l str,
     language: Language,
 }
 
-impl Looked<'_> {
+impl LineView<'_> {
     /// The line without blanks at its ends, and the offset where it begins.
     fn content(&self) -> (&str, usize) {
         let start = self.text.len() - self.text.trim_start_matches(is_space).len();

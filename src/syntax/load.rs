@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(load(fifo), (vec!["from a pipe".to_owned()], 0));
         writer.join().expect("it has written")?;
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));
-        // What libpcp does.
+        // libpcp's behaviour.
         let load = |list: String| load_as(list, Dialect::Pcp6_0);
         assert_eq!(load(String::new()), (vec![], 0));
         let list = format!("{root}/one:{root}/none:{root}/one");

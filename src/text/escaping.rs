@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::escape;
 
-/// Whether text from others is escaped.
+/// The choice to escape foreign text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escaping {
     /// The text stays unchanged.

@@ -98,7 +98,7 @@ where
 /// Names, descriptors, instance domains, help texts and labels.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMetadata {
-    names: BTreeMap<Box<str>, Named>,
+    names: BTreeMap<Box<str>, NamedMetric>,
     /// Number of names that were ever added.
     added: usize,
     descs: HashMap<Pmid, MetricDesc>,
@@ -110,7 +110,7 @@ pub struct MemoryMetadata {
 
 /// The metric of a name.
 #[derive(Clone, Copy, Debug)]
-struct Named {
+struct NamedMetric {
     pmid: Pmid,
     /// Number of names that were added before it.
     position: usize,
@@ -131,7 +131,7 @@ impl MemoryMetadata {
     /// Names are not checked. The name of a metric may also be a node with other
     /// metrics below it, as in some archives.
     pub fn add_name(&mut self, name: impl Into<Box<str>>, pmid: Pmid) {
-        let named = Named { pmid, position: self.added };
+        let named = NamedMetric { pmid, position: self.added };
         self.added += 1;
         self.names.entry(name.into()).or_insert(named).pmid = pmid;
         self.epoch += 1;
@@ -205,6 +205,9 @@ impl MemoryMetadata {
     }
 
     /// Instances of a domain. The same `Arc` as long as they do not change.
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` if the source does not have the domain.
     pub fn instances(&self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
         self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM)
     }
@@ -248,7 +251,7 @@ impl MemoryMetadata {
     /// All names at or below `prefix`, in the order in which they were added.
     /// The empty prefix matches all names. `PM_ERR_NAME` if there are none.
     pub fn traverse(&self, prefix: &str) -> Result<Vec<&str>, PmStatus> {
-        let mut names: Vec<(&str, Named)> = self.named_at(prefix).collect();
+        let mut names: Vec<(&str, NamedMetric)> = self.named_at(prefix).collect();
         if names.is_empty() && !prefix.is_empty() {
             return Err(PmStatus::NAME);
         }
@@ -262,7 +265,7 @@ impl MemoryMetadata {
         self.named_at(prefix).map(|(name, _)| name)
     }
 
-    fn named_at<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, Named)> {
+    fn named_at<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, NamedMetric)> {
         self.names
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .map(|(name, named)| (&**name, *named))

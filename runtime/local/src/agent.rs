@@ -178,7 +178,7 @@ impl AgentValue<'_> {
     }
 }
 
-/// Takes the values of one metric of a fetch.
+/// A receiver of the values of one metric in a fetch.
 #[derive(Debug)]
 pub struct Values<'w, 'p> {
     writer: &'w mut ResultWriter<'p>,

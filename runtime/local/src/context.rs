@@ -39,17 +39,17 @@ use super::process::ProcessAgent;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct LocalContext {
-    agents: Vec<Attached>,
+    agents: Vec<AttachedAgent>,
     /// The names of the metrics, and nothing else.
     names: MemoryMetadata,
-    metrics: HashMap<Pmid, Served>,
+    metrics: HashMap<Pmid, ServedMetric>,
     domains: HashMap<InDom, usize>,
     /// Agents by the domain numbers of their metrics.
     agent_numbers: HashMap<u32, usize>,
     host: HostLabels,
     profile: InstanceProfile,
     warnings: Vec<String>,
-    prepared: Prepared,
+    prepared: ResolvedList,
 }
 
 impl fmt::Debug for LocalContext {
@@ -61,21 +61,21 @@ impl fmt::Debug for LocalContext {
     }
 }
 
-struct Attached {
+struct AttachedAgent {
     agent: Box<dyn Agent>,
     /// Number of the last fetch that the agent began.
     begun: u64,
 }
 
 #[derive(Clone)]
-struct Served {
+struct ServedMetric {
     agent: usize,
     metric: Arc<Metric>,
 }
 
 /// The fetch list of the last fetch, resolved to agents.
 #[derive(Default)]
-struct Prepared {
+struct ResolvedList {
     list: Option<u64>,
     fetches: u64,
     slots: Vec<Result<(usize, MetricDesc), PmStatus>>,
@@ -116,7 +116,7 @@ impl LocalContext {
     /// # Errors
     /// [`SourceError::Specification`] for an agent that cannot be duplicated.
     pub fn duplicate(&self) -> Result<LocalContext, SourceError> {
-        let twin = |attached: &Attached| {
+        let twin = |attached: &AttachedAgent| {
             let agent = attached.agent.duplicate();
             agent.ok_or_else(|| SourceError::Specification {
                 target: attached.agent.name().to_owned(),
@@ -139,7 +139,7 @@ impl LocalContext {
             host: HostLabels::usual(),
             profile: InstanceProfile::default(),
             warnings: Vec::new(),
-            prepared: Prepared::default(),
+            prepared: ResolvedList::default(),
         }
     }
 
@@ -165,7 +165,7 @@ impl LocalContext {
             {
                 return Err(refuse(format!("the instance domain {indom} of {name} is in use")));
             }
-            let known = Served { agent: position, metric: Arc::new(metric) };
+            let known = ServedMetric { agent: position, metric: Arc::new(metric) };
             if let Some(other) = self.metrics.insert(pmid, known) {
                 let other = &other.metric.name;
                 return Err(refuse(format!("{name} has the identifier {pmid} of {other}")));
@@ -173,7 +173,7 @@ impl LocalContext {
             self.names.add_name(name, pmid);
             self.agent_numbers.entry(pmid.domain()).or_insert(position);
         }
-        self.agents.push(Attached { agent, begun: 0 });
+        self.agents.push(AttachedAgent { agent, begun: 0 });
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl LocalContext {
         if self.agent_numbers.contains_key(&domain) { within_agent } else { PmStatus::NOAGENT }
     }
 
-    fn known(&self, pmid: Pmid) -> Result<&Served, PmStatus> {
+    fn known(&self, pmid: Pmid) -> Result<&ServedMetric, PmStatus> {
         self.metrics.get(&pmid).ok_or_else(|| self.unknown(pmid.domain(), PmStatus::PMID))
     }
 
@@ -248,7 +248,7 @@ impl Default for LocalContext {
     }
 }
 
-impl Attached {
+impl AttachedAgent {
     /// The agent, after telling it that this fetch has begun.
     fn during(&mut self, fetch: u64) -> &mut dyn Agent {
         if self.begun != fetch {

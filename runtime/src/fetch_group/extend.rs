@@ -7,7 +7,7 @@ use pmderive_core::model::{
 use pmderive_core::source::FetchSource;
 
 use super::recipe::Recipe;
-use super::slots::{EventsSlot, Held, InstancesSlot, ItemSlot};
+use super::slots::{EventsSlot, HeldValue, InstancesSlot, ItemSlot};
 use super::target::{Events, Instances, Item, Target};
 use super::{ExtendError, FetchGroup, ItemSpec};
 
@@ -41,7 +41,7 @@ impl<S: FetchSource> FetchGroup<S> {
         }
         let metric = self.position(&desc);
         let is_kept = self.is_kept(&desc);
-        self.items.push(ItemSlot { metric, instance, recipe, is_kept, held: Held::NOTHING });
+        self.items.push(ItemSlot { metric, instance, recipe, is_kept, held: HeldValue::NOTHING });
         Ok(Item::new(self.place(self.items.len())))
     }
 

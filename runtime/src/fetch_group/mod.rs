@@ -22,7 +22,7 @@ mod target;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use samples::Fetched;
+use samples::FetchedResult;
 use slots::{EventsSlot, InstancesSlot, ItemSlot, Round};
 use target::Place;
 
@@ -92,10 +92,10 @@ pub struct FetchGroup<S> {
     domains: Vec<InstancesSlot>,
     events: Vec<EventsSlot>,
     timestamp: Timestamp,
-    latest: Fetched,
+    latest: FetchedResult,
     has_latest: bool,
     /// Receives the next result.
-    spare: Fetched,
+    spare: FetchedResult,
 }
 
 /// Options for values that fall or are missing.
@@ -152,9 +152,9 @@ impl<S: FetchSource> FetchGroup<S> {
             domains: Vec::new(),
             events: Vec::new(),
             timestamp: Timestamp::default(),
-            latest: Fetched::default(),
+            latest: FetchedResult::default(),
             has_latest: false,
-            spare: Fetched::default(),
+            spare: FetchedResult::default(),
         }
     }
 

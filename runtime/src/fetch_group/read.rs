@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 use pmderive_core::model::{InstId, PmStatus, Timestamp};
 
 use super::FetchGroup;
-use super::slots::{EventsSlot, Held, InstancesSlot};
+use super::slots::{EventsSlot, HeldValue, InstancesSlot};
 use super::target::{Events, Instances, Item, Place, Target};
 
 /// The status for a handle of another group, or from before the group was
 /// cleared.
 const FOREIGN: PmStatus = PmStatus::ARG;
 
-impl Held {
+impl HeldValue {
     fn read<T: Target>(&self) -> Result<T::Read<'_>, PmStatus> {
         self.status?;
         self.kept::<T>().ok_or(PmStatus::VALUE)
@@ -53,7 +53,7 @@ impl<S> FetchGroup<S> {
         self.item_at(item.place)?.kept::<T>()
     }
 
-    fn item_at(&self, place: Place) -> Option<&Held> {
+    fn item_at(&self, place: Place) -> Option<&HeldValue> {
         let is_own = place.group == self.identity;
         Some(&self.items.get(place.index).filter(|_| is_own)?.held)
     }
@@ -158,7 +158,7 @@ impl<'g, T: Target> EventRows<'g, T> {
     /// The rows, in the order of records and of fields within them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = EventRow<'g, T>> + use<'g, T> {
         let rows = self.slot.map_or(&[][..], |slot| &slot.rows[..]);
-        let row = |(timestamp, held): &'g (Timestamp, Held)| EventRow {
+        let row = |(timestamp, held): &'g (Timestamp, HeldValue)| EventRow {
             timestamp: *timestamp,
             value: held.read::<T>(),
         };

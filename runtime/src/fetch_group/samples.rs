@@ -6,7 +6,7 @@ use pmderive_core::result::{ResultBatch, SetPlace, ValueSet};
 
 /// A result with its buffers.
 #[derive(Debug, Default)]
-pub(super) struct Fetched {
+pub(super) struct FetchedResult {
     pub(super) batch: ResultBatch,
     /// The place of each metric's value set, by position. `None` if the source
     /// delivered the set of another metric there.
@@ -19,7 +19,7 @@ pub(super) struct MetricResult<'r> {
     set: ValueSet<'r>,
 }
 
-impl Fetched {
+impl FetchedResult {
     pub(super) fn timestamp(&self) -> Timestamp {
         self.batch.timestamp()
     }

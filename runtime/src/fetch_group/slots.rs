@@ -9,15 +9,15 @@ use pmderive_core::model::{
 };
 
 use super::recipe::{Recipe, Sample};
-use super::samples::{Fetched, MetricResult};
+use super::samples::{FetchedResult, MetricResult};
 
 /// The input of one update, the same for all entries.
 #[derive(Clone, Copy)]
 pub(super) struct Round<'r> {
     /// The latest result. `None` when the fetch failed.
-    pub(super) latest: Option<&'r Fetched>,
+    pub(super) latest: Option<&'r FetchedResult>,
     /// The result before, and the seconds between the two.
-    pub(super) previous: Option<(&'r Fetched, f64)>,
+    pub(super) previous: Option<(&'r FetchedResult, f64)>,
     pub(super) counter_wraps: bool,
 }
 
@@ -35,24 +35,24 @@ impl<'r> Round<'r> {
 
 /// The value that an entry holds, and its status.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldValue {
     /// The value. If the status is an error, the value is an earlier one.
     pub(super) value: Option<Value>,
     pub(super) status: Result<(), PmStatus>,
 }
 
-impl Held {
-    pub(super) const NOTHING: Held = Held { value: None, status: Err(PmStatus::VALUE) };
+impl HeldValue {
+    pub(super) const NOTHING: HeldValue = HeldValue { value: None, status: Err(PmStatus::VALUE) };
 
     fn set(&mut self, value: Result<Value, PmStatus>) {
         match value {
-            Ok(value) => *self = Held { value: Some(value), status: Ok(()) },
+            Ok(value) => *self = HeldValue { value: Some(value), status: Ok(()) },
             Err(status) => self.status = Err(status),
         }
     }
 
-    fn of(value: Result<Value, PmStatus>) -> Held {
-        let mut held = Held::NOTHING;
+    fn of(value: Result<Value, PmStatus>) -> HeldValue {
+        let mut held = HeldValue::NOTHING;
         held.set(value);
         held
     }
@@ -67,7 +67,7 @@ pub(super) struct ItemSlot {
     pub(super) recipe: Recipe,
     /// True if the entry keeps its value while no new one comes.
     pub(super) is_kept: bool,
-    pub(super) held: Held,
+    pub(super) held: HeldValue,
 }
 
 impl ItemSlot {
@@ -75,8 +75,8 @@ impl ItemSlot {
         let metric = round.metric(self.metric);
         match metric.map(|metric| metric.count()) {
             Some(Ok(0)) if self.is_kept => return,
-            Some(Ok(1..)) => self.held = Held::NOTHING,
-            _ if !self.is_kept => self.held = Held::NOTHING,
+            Some(Ok(1..)) => self.held = HeldValue::NOTHING,
+            _ if !self.is_kept => self.held = HeldValue::NOTHING,
             _ => {}
         }
         let value = metric.ok_or(PmStatus::VALUE).and_then(|metric| {
@@ -101,7 +101,7 @@ pub(super) struct InstancesSlot {
     pub(super) is_kept: bool,
     pub(super) most: usize,
     /// In ascending order of instances.
-    pub(super) rows: Vec<(InstId, Held)>,
+    pub(super) rows: Vec<(InstId, HeldValue)>,
     pub(super) status: Result<(), PmStatus>,
     pub(super) names: Option<Arc<InstanceDomain>>,
     /// The instances of the last question for names.
@@ -169,7 +169,7 @@ impl InstancesSlot {
                 let sample = Sample { value, previous: before(*instance) };
                 self.recipe.value(sample, round.counter_wraps)
             });
-            self.rows.push((*instance, Held::of(value)));
+            self.rows.push((*instance, HeldValue::of(value)));
         }
     }
 
@@ -204,7 +204,7 @@ pub(super) struct EventsSlot {
     pub(super) field: Pmid,
     pub(super) recipe: Recipe,
     pub(super) most: usize,
-    pub(super) rows: Vec<(Timestamp, Held)>,
+    pub(super) rows: Vec<(Timestamp, HeldValue)>,
     pub(super) status: Result<(), PmStatus>,
 }
 
@@ -242,7 +242,7 @@ impl EventsSlot {
             }
             let sample = Sample { value, previous: Err(PmStatus::AGAIN) };
             let value = self.recipe.value(sample, false);
-            self.rows.push((record.timestamp, Held::of(value)));
+            self.rows.push((record.timestamp, HeldValue::of(value)));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use pmderive_core::model::{PmStatus, Pmid, ValueType};
 use pmderive_core::result::MetricValues;
 use pmderive_core::source::SourceError;
 use pmderive_testkit::fleet::{BaseMetric, Plan, Shares};
-use pmderive_testkit::sim::{Fleet, Happening, Log, Script, Socket, What};
+use pmderive_testkit::sim::{Fleet, HostEvent, Log, Script, Socket, What};
 use tokio::task::JoinSet;
 
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ fn small(hosts: u32) -> Plan {
 
 /// A client's view of a host.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct ClientView {
     right: usize,
     /// Metrics of a class that the host was no longer of.
     gone: usize,
@@ -53,8 +53,8 @@ struct Seen {
 }
 
 /// A client of one host, which fetches in an interval and checks all values.
-async fn watch(fleet: Arc<Fleet>, host: u32, rounds: u32) -> Seen {
-    let mut seen = Seen::default();
+async fn watch(fleet: Arc<Fleet>, host: u32, rounds: u32) -> ClientView {
+    let mut seen = ClientView::default();
     let mut context: Option<AsyncHostContext<Socket>> = None;
     let mut known: (u64, Vec<Pmid>) = (0, Vec::new());
     for _ in 0..rounds {
@@ -81,7 +81,7 @@ async fn look(
     known: &mut (u64, Vec<Pmid>),
     fleet: &Fleet,
     host: u32,
-    seen: &mut Seen,
+    seen: &mut ClientView,
 ) -> Result<(), SourceError> {
     if known.0 != context.metadata_epoch() {
         let names: Vec<String> = fleet.plan().metrics(0).map(|metric| metric.name).collect();
@@ -114,7 +114,7 @@ fn decoded(set: &MetricValues, value_type: ValueType) -> Result<Values, PmStatus
     set.decode(value_type)
 }
 
-fn run(seed: u64, hosts: u32, rounds: u32, script: &Script) -> (Log, Vec<Seen>) {
+fn run(seed: u64, hosts: u32, rounds: u32, script: &Script) -> (Log, Vec<ClientView>) {
     simulate(async || {
         let fleet = Arc::new(Fleet::new(seed, small(hosts), script));
         let mut clients = JoinSet::new();
@@ -185,7 +185,7 @@ fn all_values_are_the_models_whatever_happens() {
 fn nothing_goes_wrong_in_a_calm_fleet() {
     let (log, seen) = run(3, 10, 60, &Script::calm(Duration::MAX));
     for seen in seen {
-        assert_eq!(seen, Seen { right: 20 * 60, gone: 0, failures: 0 });
+        assert_eq!(seen, ClientView { right: 20 * 60, gone: 0, failures: 0 });
     }
     let answers = log.0.iter().filter(|entry| matches!(entry.what, What::Answered { .. }));
     assert_eq!(answers.count(), 600);
@@ -216,35 +216,35 @@ fn each_trouble_is_seen_as_what_it_is() {
             fleet.happen(0, what);
             one_fetch(&fleet)
         };
-        let (error, after) = trouble(Happening::Refuse).await.expect_err("refused");
+        let (error, after) = trouble(HostEvent::Refuse).await.expect_err("refused");
         assert!(error.contains("refused") && after <= soon, "{error} {after:?}");
-        assert!(trouble(Happening::Accept).await.is_ok());
-        let (error, after) = trouble(Happening::Kill).await.expect_err("refused");
+        assert!(trouble(HostEvent::Accept).await.is_ok());
+        let (error, after) = trouble(HostEvent::Kill).await.expect_err("refused");
         assert!(error.contains("refused") && after <= soon, "{error} {after:?}");
-        assert!(trouble(Happening::Start { class: 0 }).await.is_ok());
+        assert!(trouble(HostEvent::Start { class: 0 }).await.is_ok());
         // The connection succeeds, but no greeting comes.
-        let (_, after) = trouble(Happening::Stop).await.expect_err("late");
+        let (_, after) = trouble(HostEvent::Stop).await.expect_err("late");
         assert!((TIMEOUT..TIMEOUT + soon).contains(&after), "{after:?}");
         assert!(fleet.log().to_string().ends_with("takes a connection\n"));
-        assert!(trouble(Happening::GoOn).await.is_ok());
+        assert!(trouble(HostEvent::GoOn).await.is_ok());
         // There is no connection.
-        let (_, after) = trouble(Happening::Leave).await.expect_err("late");
+        let (_, after) = trouble(HostEvent::Leave).await.expect_err("late");
         assert_eq!(after, TIMEOUT);
         assert!(fleet.log().to_string().ends_with("is given up by a client\n"));
-        assert!(trouble(Happening::Return).await.is_ok());
+        assert!(trouble(HostEvent::Return).await.is_ok());
         for by_reset in [true, false] {
-            let cut = Happening::Cut { after: 7, by_reset };
+            let cut = HostEvent::Cut { after: 7, by_reset };
             let (error, after) = trouble(cut).await.expect_err("a part of a reply");
             assert!(after <= soon, "{error} {after:?}");
             assert!(fleet.log().to_string().ends_with("the reply is spoilt\n"));
         }
-        let drip = |milliseconds| Happening::Drip { every: Duration::from_millis(milliseconds) };
+        let drip = |milliseconds| HostEvent::Drip { every: Duration::from_millis(milliseconds) };
         let after = trouble(drip(1)).await.expect("in time");
         assert!((soon / 2..soon * 2).contains(&after), "{after:?}");
         let (_, after) = trouble(drip(500)).await.expect_err("late");
         assert!((TIMEOUT..TIMEOUT + soon).contains(&after), "{after:?}");
         let by = Duration::from_secs(1);
-        let after = trouble(Happening::Delay { after: 9, by }).await.expect("in time");
+        let after = trouble(HostEvent::Delay { after: 9, by }).await.expect("in time");
         assert!((by..by + soon).contains(&after), "{after:?}");
     });
 }
@@ -253,7 +253,7 @@ fn each_trouble_is_seen_as_what_it_is() {
 /// served.
 #[test]
 fn what_waits_goes_on() {
-    for (begin, end) in [(Happening::Stop, Happening::GoOn), (Happening::Leave, Happening::Return)]
+    for (begin, end) in [(HostEvent::Stop, HostEvent::GoOn), (HostEvent::Leave, HostEvent::Return)]
     {
         simulate(async || {
             let fleet = Fleet::new(1, small(1), &Script::calm(Duration::ZERO));
@@ -281,7 +281,7 @@ fn clocks_jump_and_values_do_not() {
         let counter = fleet.plan().metric(0, 0);
         let mut before = None;
         for ahead in [0, 3_600_000_000_000, -7_200_000_000_001] {
-            fleet.happen(0, Happening::Jump { ahead });
+            fleet.happen(0, HostEvent::Jump { ahead });
             let truth = fleet.truth_now(0);
             let result = context.fetch_values(&[counter.desc.pmid]).await.expect("values");
             assert_eq!(result.timestamp, truth.answer.stamp);

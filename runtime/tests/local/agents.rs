@@ -13,23 +13,23 @@ use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource
 
 /// An agent over a table. Metrics over instances have one value for each of
 /// two; each fetch counts.
-struct Tabled {
+struct TableAgent {
     domain: u32,
     metrics: Vec<(&'static str, u32, ValueType, bool)>,
     fetches: u32,
     instances: Instances,
 }
 
-impl Tabled {
-    fn new(domain: u32, metrics: Vec<(&'static str, u32, ValueType, bool)>) -> Box<Tabled> {
+impl TableAgent {
+    fn new(domain: u32, metrics: Vec<(&'static str, u32, ValueType, bool)>) -> Box<TableAgent> {
         let mut instances = Instances::default();
         let numbers = ["red", "green"].map(|name| instances.number(name));
         instances.set_present(numbers.into_iter());
-        Box::new(Tabled { domain, metrics, fetches: 0, instances })
+        Box::new(TableAgent { domain, metrics, fetches: 0, instances })
     }
 }
 
-impl Agent for Tabled {
+impl Agent for TableAgent {
     fn name(&self) -> &str {
         "tabled"
     }
@@ -97,7 +97,7 @@ impl Agent for Tabled {
 }
 
 fn two_agents() -> LocalContext {
-    let first = Tabled::new(
+    let first = TableAgent::new(
         400,
         vec![
             ("app.fetches", 0, ValueType::U32, false),
@@ -106,7 +106,7 @@ fn two_agents() -> LocalContext {
             ("app.failing", 3, ValueType::I64, false),
         ],
     );
-    let second = Tabled::new(
+    let second = TableAgent::new(
         401,
         vec![("other.fetches", 0, ValueType::U32, false), ("other.none", 4, ValueType::U32, false)],
     );
@@ -242,7 +242,7 @@ fn value_sets_come_in_the_order_of_the_request() {
 fn conflicts_are_refused() {
     let u32s = |domain, names: &[&'static str]| {
         let items = (0u32..).zip(names).map(|(item, name)| (*name, item, ValueType::U32, false));
-        Tabled::new(domain, items.collect()) as Box<dyn Agent>
+        TableAgent::new(domain, items.collect()) as Box<dyn Agent>
     };
     let cases: [(Vec<Box<dyn Agent>>, &str); 5] = [
         (vec![u32s(400, &["a.b"]), u32s(401, &["a.b"])], "tabled: the name a.b is in use"),
@@ -255,8 +255,9 @@ fn conflicts_are_refused() {
         let error = LocalContext::with_agents(agents).expect_err("a conflict");
         assert_eq!(error.to_string(), message);
     }
-    let over = |name| Tabled::new(400, vec![(name, 1, ValueType::String, true)]) as Box<dyn Agent>;
-    let mut other = Tabled::new(401, vec![("b", 1, ValueType::String, true)]);
+    let over =
+        |name| TableAgent::new(400, vec![(name, 1, ValueType::String, true)]) as Box<dyn Agent>;
+    let mut other = TableAgent::new(401, vec![("b", 1, ValueType::String, true)]);
     other.domain = 400;
     assert!(LocalContext::with_agents(vec![over("a"), other]).is_err());
 }

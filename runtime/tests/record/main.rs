@@ -118,9 +118,9 @@ fn the_folio_is_that_of_libpcp_gui() {
 }
 
 /// A process that is killed in the end, even if the test fails.
-struct EndedAtLast(u32);
+struct KilledOnDrop(u32);
 
-impl Drop for EndedAtLast {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let killed = Command::new("kill").args(["-TERM", &self.0.to_string()]).status();
         if !killed.is_ok_and(|status| status.success()) {
@@ -164,7 +164,7 @@ fn archives_are_recorded_by_pmlogger() {
     wait_for("the status in the log", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("has been in progress for"))
     });
-    let detached = EndedAtLast(recording.process_id(hosts[1]).unwrap());
+    let detached = KilledOnDrop(recording.process_id(hosts[1]).unwrap());
     recording.detach(Some(hosts[1]), "").unwrap();
     recording.stop(None, "").unwrap();
     assert!(!recording.is_on());

@@ -9,8 +9,8 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Session;
-use super::lists::{Gathered, Reads};
-use super::shared_parts::Together;
+use super::lists::{GatheredExpressions, Reads};
+use super::shared_parts::CheckedGroup;
 use crate::bind::{DefinitionId, Desc};
 use crate::check::typed::TypedExpr;
 use crate::diag::{Diagnostic, Diagnostics};
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     /// bound together.
     Usable {
         desc: Desc,
-        among: Arc<Together>,
+        among: Arc<CheckedGroup>,
         at: DefinitionId,
     },
     Unusable(Vec<Diagnostic>),
@@ -167,7 +167,7 @@ impl<S: FetchSource> Session<S> {
     pub fn reads(&mut self, pmids: &[Pmid]) -> Result<Reads, SourceError> {
         self.refresh();
         self.bind(pmids.iter().copied().filter(|pmid| pmid.is_derived()))?;
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredExpressions::default();
         let one = |pmid: &Pmid| match self.outcome(*pmid) {
             Some(Outcome::Usable { among, at, .. }) => Some(Ok(gathered.add(among, *at))),
             _ => (!pmid.is_derived()).then_some(Err(*pmid)),

@@ -8,7 +8,7 @@ use pmderive_runtime::eval::{Evaluator, SharedLayouts};
 use pmderive_runtime::program::{Binding, Program};
 use pmderive_runtime::source::{FetchSource, SourceError};
 
-use super::{InForce, Sample, Session, Space};
+use super::{Sample, Session, Space, Task};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::metric::Metric;
@@ -69,7 +69,7 @@ impl<S: FetchSource> Session<S> {
         // are from that peer.
         let epoch = self.source.metadata_epoch();
         self.choice = Choice { compiled: Some(compiled), epoch, lost: false, evaluations: 0 };
-        self.put_in_force(InForce::Choice);
+        self.put_in_force(Task::Choice);
         Ok(())
     }
 
@@ -109,8 +109,8 @@ impl<S: FetchSource> Session<S> {
     /// # Errors
     /// The fetch failed.
     pub fn sample<'s>(&'s mut self, space: &'s mut Space) -> Result<Sample<'s, S>, SourceError> {
-        if self.running.in_force != InForce::Choice {
-            self.put_in_force(InForce::Choice);
+        if self.running.in_force != Task::Choice {
+            self.put_in_force(Task::Choice);
         }
         let Session { engine, source, choice, running, .. } = self;
         let fetched = running.fetch(engine, source, &mut space.workspace);

@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
+use pmderive_runtime::eval::{Binding, Evaluator, SharedLayouts, SharedParts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::{Lists, OutputId, Program};
 use pmderive_runtime::result::{MetricValues, ResultBatch};
@@ -20,8 +20,8 @@ use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, OneAns
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::binding::Outcome;
-use super::shared_parts::Together;
-use super::{InForce, Readings, Session, Space};
+use super::shared_parts::CheckedGroup;
+use super::{Readings, Session, Space, Task};
 use crate::bind::DefinitionId;
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
@@ -43,7 +43,7 @@ pub(super) struct Needs {
     /// The status of metrics that cannot be used.
     unusable: PmStatus,
     /// Keeps the expressions in `made_of` alive.
-    _together: Box<[Arc<Together>]>,
+    _together: Box<[Arc<CheckedGroup>]>,
     /// Origins of the values, parallel to the metrics.
     pub entries: Box<[Entry]>,
     program: Arc<Program>,
@@ -63,7 +63,7 @@ impl fmt::Debug for Needs {
     }
 }
 
-impl InCommon for Needs {
+impl SharedParts for Needs {
     fn layouts(&self) -> &SharedLayouts {
         &self.layouts
     }
@@ -129,7 +129,7 @@ impl Plan {
     pub fn put_into(&self, evaluator: &mut Evaluator) -> u64 {
         let needs = &self.needs;
         let (program, binding) = (Arc::clone(&needs.program), Arc::clone(&needs.binding));
-        evaluator.change_program(program, binding, Arc::clone(needs) as Arc<dyn InCommon>);
+        evaluator.change_program(program, binding, Arc::clone(needs) as Arc<dyn SharedParts>);
         evaluator.also_fetch(&needs.also, &needs.domains);
         self.evaluations
     }
@@ -141,17 +141,17 @@ impl Plan {
 
 /// Expressions for one program, each once, with operands before users.
 #[derive(Default)]
-pub(super) struct Gathered<'e> {
+pub(super) struct GatheredExpressions<'e> {
     /// Each expression, with its group.
-    expressions: Vec<(&'e Arc<Together>, DefinitionId)>,
+    expressions: Vec<(&'e Arc<CheckedGroup>, DefinitionId)>,
     /// Their positions, by the address of the group and the position there.
-    positions: FxHashMap<(*const Together, DefinitionId), DefinitionId>,
+    positions: FxHashMap<(*const CheckedGroup, DefinitionId), DefinitionId>,
 }
 
-impl<'e> Gathered<'e> {
+impl<'e> GatheredExpressions<'e> {
     /// Adds one of the expressions that were bound together, with those that it
     /// needs. Returns its position.
-    pub fn add(&mut self, among: &'e Arc<Together>, at: DefinitionId) -> DefinitionId {
+    pub fn add(&mut self, among: &'e Arc<CheckedGroup>, at: DefinitionId) -> DefinitionId {
         let key = |at: DefinitionId| (Arc::as_ptr(among), at);
         let mut needed = BTreeSet::new();
         let mut open = vec![at];
@@ -256,8 +256,8 @@ impl<S: FetchSource> Session<S> {
             None => {
                 let plan = self.make_plan(list)?;
                 // A plan with the same identity must be put in force again.
-                if self.running.in_force == InForce::Needs(plan.id()) {
-                    self.running.in_force = InForce::Nothing;
+                if self.running.in_force == Task::Needs(plan.id()) {
+                    self.running.in_force = Task::Nothing;
                 }
                 self.plans.truncate(PLANS_KEPT - 1);
                 self.plans.insert(0, plan);
@@ -303,9 +303,9 @@ impl<S: FetchSource> Session<S> {
     fn find_needs(&self, list: &FetchList, made_of: &[Meaning], unusable: PmStatus) -> Needs {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
-        let mut program = Gathered::default();
+        let mut program = GatheredExpressions::default();
         let mut outputs: FxHashMap<Pmid, OutputId> = FxHashMap::default();
-        let mut together: Vec<Arc<Together>> = Vec::new();
+        let mut together: Vec<Arc<CheckedGroup>> = Vec::new();
         for pmid in pmids {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
                 && !outputs.contains_key(pmid)
@@ -435,7 +435,7 @@ impl<S: FetchSource> Session<S> {
 
     /// Fetches for the first plan, and computes.
     fn evaluate_list<'s>(&'s mut self, space: &'s mut Space) -> Result<Readings<'s>, SourceError> {
-        let wanted = InForce::Needs(self.plans[0].id());
+        let wanted = Task::Needs(self.plans[0].id());
         if self.running.in_force != wanted {
             self.put_in_force(wanted);
         }

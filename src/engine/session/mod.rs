@@ -43,7 +43,7 @@ use self::lists::Plan;
 pub use self::lists::Reads;
 pub use self::readings::{Reading, Readings, ReadingsIter};
 pub use self::sample::Sample;
-pub(super) use self::shared_parts::Alike;
+pub(super) use self::shared_parts::SessionParts;
 use super::definitions::Member;
 use super::{Definitions, Engine, Snapshot};
 use crate::dialect::Dialect;
@@ -130,7 +130,7 @@ pub struct Session<S> {
     /// Plans of lists, with the one used last first.
     plans: Vec<Plan>,
     choice: Choice,
-    running: Running,
+    running: EvaluatorTask,
 }
 
 impl<S> fmt::Debug for Session<S> {
@@ -144,16 +144,16 @@ impl<S> fmt::Debug for Session<S> {
 }
 
 /// The evaluator, and its current task.
-struct Running {
+struct EvaluatorTask {
     evaluator: Evaluator,
-    in_force: InForce,
+    in_force: Task,
     /// Number of evaluations of the current task.
     evaluations: u64,
 }
 
 /// The current task of the evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InForce {
+enum Task {
     /// No task that is still needed.
     Nothing,
     Choice,
@@ -210,9 +210,9 @@ impl<S: FetchSource> Session<S> {
             given: 0,
             plans: Vec::new(),
             choice: Choice::default(),
-            running: Running {
+            running: EvaluatorTask {
                 evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
-                in_force: InForce::Nothing,
+                in_force: Task::Nothing,
                 evaluations: 0,
             },
         }
@@ -271,21 +271,21 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// Changes the task of the evaluator. `Needs` are those of the first plan.
-    fn put_in_force(&mut self, next: InForce) {
-        let Running { evaluator, in_force, evaluations } = &mut self.running;
+    fn put_in_force(&mut self, next: Task) {
+        let EvaluatorTask { evaluator, in_force, evaluations } = &mut self.running;
         match std::mem::replace(in_force, next) {
-            InForce::Nothing => {}
-            InForce::Choice => self.choice.evaluations = *evaluations,
-            InForce::Needs(id) => {
+            Task::Nothing => {}
+            Task::Choice => self.choice.evaluations = *evaluations,
+            Task::Needs(id) => {
                 if let Some(former) = self.plans.iter_mut().find(|plan| plan.id() == id) {
                     former.evaluations = *evaluations;
                 }
             }
         }
         *evaluations = match (next, self.plans.first()) {
-            (InForce::Choice, _) => self.choice.put_into(evaluator),
-            (InForce::Needs(_), Some(plan)) => plan.put_into(evaluator),
-            (InForce::Needs(_), None) | (InForce::Nothing, _) => 0,
+            (Task::Choice, _) => self.choice.put_into(evaluator),
+            (Task::Needs(_), Some(plan)) => plan.put_into(evaluator),
+            (Task::Needs(_), None) | (Task::Nothing, _) => 0,
         };
         if !self.gone.is_empty() {
             for bound in self.bound.values() {
@@ -299,7 +299,7 @@ impl<S: FetchSource> Session<S> {
     }
 }
 
-impl Running {
+impl EvaluatorTask {
     /// Fetches and evaluates for the current task.
     fn fetch<'s>(
         &'s mut self,

@@ -54,6 +54,9 @@ impl<S: FetchSource> Session<S> {
     /// metric of the source, libpcp lists only the derived metrics below it.
     /// For a derived metric that was registered after those below it, libpcp
     /// aborts.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);
@@ -125,7 +128,7 @@ fn is_about_metrics(question: &Question<'_>) -> bool {
 }
 
 /// The answer of the derived metrics to a question.
-enum Own {
+enum DerivedAnswer {
     /// The complete answer.
     Whole(Answer),
     /// The answer if the source has no metric with that name.
@@ -158,21 +161,21 @@ impl<S: FetchSource> Session<S> {
         self.derived_below(node).into_iter().map(|(pmid, _)| pmid).collect()
     }
 
-    fn own(&self, question: Question<'_>) -> Own {
+    fn own(&self, question: Question<'_>) -> DerivedAnswer {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) => match self.derived(name) {
                 // If the metric is bound, it is known that the source lacks the
                 // name.
                 Some(pmid) => match self.outcome(pmid) {
                     Some(Outcome::Usable { .. } | Outcome::Unusable(_)) => {
-                        Own::Whole(Ok(Fact::Pmid(pmid)))
+                        DerivedAnswer::Whole(Ok(Fact::Pmid(pmid)))
                     }
-                    Some(Outcome::Hidden(_)) | None => Own::Otherwise(pmid),
+                    Some(Outcome::Hidden(_)) | None => DerivedAnswer::Otherwise(pmid),
                 },
-                None => Own::Nothing,
+                None => DerivedAnswer::Nothing,
             },
             Question::Desc(pmid) if pmid.is_derived() => {
-                Own::Whole(self.desc(pmid).map(Fact::Desc))
+                DerivedAnswer::Whole(self.desc(pmid).map(Fact::Desc))
             }
             Question::MetricsBelow(node) | Question::Children(node) => {
                 let mut below = self.derived_below(node);
@@ -184,26 +187,28 @@ impl<S: FetchSource> Session<S> {
                 if is_leaf && lists_children && self.dialect() != Dialect::Fixed {
                     below.truncate(1);
                 }
-                Own::Besides(below)
+                DerivedAnswer::Besides(below)
             }
             Question::NamesOf(pmid) => match self.name_of_derived(pmid) {
-                Some(name) => Own::Whole(Ok(Fact::Names(vec![name]))),
-                None => Own::Nothing,
+                Some(name) => DerivedAnswer::Whole(Ok(Fact::Names(vec![name]))),
+                None => DerivedAnswer::Nothing,
             },
             Question::Text(TextSubject::Metric(pmid), kind) if pmid.is_derived() => {
-                Own::Whole(self.text_of_derived(pmid, kind).map(Fact::Text))
+                DerivedAnswer::Whole(self.text_of_derived(pmid, kind).map(Fact::Text))
             }
             Question::Labels(level) => {
                 let own = self.labels_of_derived(level);
-                own.map_or(Own::Nothing, |sets| Own::Whole(sets.map(Fact::Labels)))
+                own.map_or(DerivedAnswer::Nothing, |sets| {
+                    DerivedAnswer::Whole(sets.map(Fact::Labels))
+                })
             }
-            _ => Own::Nothing,
+            _ => DerivedAnswer::Nothing,
         }
     }
 
     /// Combines both answers. `found` is the source's, unless `own` is
     /// complete.
-    fn answer(&self, question: Question<'_>, own: Own, found: Answer) -> Answer {
+    fn answer(&self, question: Question<'_>, own: DerivedAnswer, found: Answer) -> Answer {
         // If the source is a session too, its derived metrics are left out:
         // their identifiers would be mistaken for those of this session.
         let found = found.and_then(|fact| match fact {
@@ -211,9 +216,9 @@ impl<S: FetchSource> Session<S> {
             fact => Ok(fact),
         });
         match (question, own) {
-            (_, Own::Whole(answer)) => answer,
-            (_, Own::Otherwise(pmid)) => found.or(Ok(Fact::Pmid(pmid))),
-            (Question::MetricsBelow(_), Own::Besides(below)) if !below.is_empty() => {
+            (_, DerivedAnswer::Whole(answer)) => answer,
+            (_, DerivedAnswer::Otherwise(pmid)) => found.or(Ok(Fact::Pmid(pmid))),
+            (Question::MetricsBelow(_), DerivedAnswer::Besides(below)) if !below.is_empty() => {
                 let mut names = match found {
                     Ok(Fact::Names(names)) => names,
                     _ => Vec::new(),
@@ -223,7 +228,7 @@ impl<S: FetchSource> Session<S> {
             }
             // A leaf of the source stays a leaf, even if derived metrics have
             // names below it.
-            (Question::Children(node), Own::Besides(below)) if !below.is_empty() => {
+            (Question::Children(node), DerivedAnswer::Besides(below)) if !below.is_empty() => {
                 let mut children = match found {
                     Ok(Fact::Children(children)) => children,
                     _ => Vec::new(),
@@ -262,8 +267,9 @@ impl<S: FetchSource> MetadataSource for Session<S> {
         }
         self.refresh();
         self.bind_for(questions)?;
-        let own: Vec<Own> = questions.iter().map(|question| self.own(*question)).collect();
-        let is_open = |own: &Own| !matches!(own, Own::Whole(_));
+        let own: Vec<DerivedAnswer> =
+            questions.iter().map(|question| self.own(*question)).collect();
+        let is_open = |own: &DerivedAnswer| !matches!(own, DerivedAnswer::Whole(_));
         let open = questions.iter().zip(&own).filter(|(_, own)| is_open(own));
         let open: Vec<Question<'_>> = open.map(|(question, _)| *question).collect();
         let mut found = Vec::with_capacity(open.len());

@@ -24,15 +24,15 @@ use crate::engine::{CheckedSelection, Engine, Registered, Registry, Selection};
 
 /// The parts that sessions of an engine share.
 #[derive(Default)]
-pub(in crate::engine) struct Alike {
-    together: Mutex<WeakTable<Together>>,
+pub(in crate::engine) struct SessionParts {
+    together: Mutex<WeakTable<CheckedGroup>>,
     needs: Mutex<WeakTable<Needs>>,
     /// Unused buffers: as many as were in use at the same time.
     spaces: Mutex<Vec<Space>>,
 }
 
 /// Definitions that were checked together against a source's answers.
-pub(super) struct Together {
+pub(super) struct CheckedGroup {
     selection: Selection,
     definitions: Vec<Arc<Registered>>,
     found: Vec<Found>,
@@ -54,7 +54,7 @@ impl Engine {
         registry: &Registry,
         definitions: &[Arc<Registered>],
         source: &mut dyn MetadataSource,
-    ) -> Result<Arc<Together>, SourceError> {
+    ) -> Result<Arc<CheckedGroup>, SourceError> {
         let chosen: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let selection = Selection::new(registry, &chosen);
         let found = ask(selection.mentions(), source)?;
@@ -66,7 +66,7 @@ impl Engine {
             }
         }
         let hash = hasher.finish();
-        let is_same = |one: &Together| {
+        let is_same = |one: &CheckedGroup| {
             let mut pairs = one.definitions.iter().zip(definitions);
             one.found == found
                 && one.definitions.len() == definitions.len()
@@ -80,7 +80,7 @@ impl Engine {
         let vocabulary = Vocabulary::unknown(registry);
         let examination = self.examine_found(&selection, &found, &vocabulary, &mut diagnostics);
         let CheckedSelection { metrics, typed } = examination.into_checked(chosen.into_iter());
-        let together = Arc::new(Together {
+        let together = Arc::new(CheckedGroup {
             selection,
             definitions: definitions.to_vec(),
             found,
@@ -109,7 +109,7 @@ impl Engine {
         })
     }
 
-    /// Takes a buffer for fetching.
+    /// A buffer for fetching.
     pub(super) fn space(&self) -> Space {
         lock(&self.alike.spaces).pop().unwrap_or_default()
     }
@@ -120,9 +120,9 @@ impl Engine {
     }
 }
 
-impl Together {
+impl CheckedGroup {
     /// The outcomes of the definitions.
-    fn outcomes(self: &Arc<Together>) -> BoundByPmid {
+    fn outcomes(self: &Arc<CheckedGroup>) -> BoundByPmid {
         let mut by_metric: FxHashMap<&str, Vec<Diagnostic>> = FxHashMap::default();
         for diagnostic in &self.diagnostics {
             if let Some(metric) = &diagnostic.metric {
@@ -145,7 +145,7 @@ impl Together {
     }
 
     /// Adds the outcomes of the definitions to those of a session.
-    pub(super) fn add_to(self: &Arc<Together>, bound: &mut Arc<BoundByPmid>) {
+    pub(super) fn add_to(self: &Arc<CheckedGroup>, bound: &mut Arc<BoundByPmid>) {
         if !bound.is_empty() {
             return Arc::make_mut(bound).extend(self.outcomes());
         }

@@ -100,7 +100,7 @@ pub(super) fn find(
         if index < after {
             continue;
         }
-        let looked = Looked { text, tokens, delimiters, after };
+        let looked = TokenView { text, tokens, delimiters, after };
         let is_of_word = |one: &&Clause| {
             let word = parts(one.form).find_map(|part| match part {
                 Part::Word(word) => Some(word),
@@ -131,7 +131,7 @@ pub(super) fn replaced<'t>(tokens: &[TokenAt<'t>], found: &[Found]) -> Vec<Token
 }
 
 /// The tokens to search for clauses.
-struct Looked<'l, 't> {
+struct TokenView<'l, 't> {
     text: &'l str,
     tokens: &'l [TokenAt<'t>],
     delimiters: &'l Delimiters,
@@ -139,7 +139,7 @@ struct Looked<'l, 't> {
     after: usize,
 }
 
-impl Looked<'_, '_> {
+impl TokenView<'_, '_> {
     /// The clause whose first word begins at the token `word`.
     fn matched(&self, clause: &'static Clause, word: usize) -> Option<Found> {
         let form: Vec<Part<'_>> = parts(clause.form).collect();

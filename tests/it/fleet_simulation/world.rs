@@ -17,7 +17,7 @@ use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::socket::NamedSocket;
 use pmderive::internal::fleet::world::{Job, World};
 use pmderive_testkit::mix::mix;
-use pmderive_testkit::sim::{Disk, Receiver, Said, Socket};
+use pmderive_testkit::sim::{Disk, Receiver, ReceiverAnswer, Socket};
 use tokio::time::Instant;
 
 /// When the engine's clock begins: 2026.
@@ -150,10 +150,10 @@ impl Client for Sender {
         tokio::time::sleep(delay).await;
         let said = receiver.borrow_mut().take(&body, mood);
         match said {
-            Some(Said::Status { status, retry_after }) => {
+            Some(ReceiverAnswer::Status { status, retry_after }) => {
                 Ok(Response { status, retry_after, said: String::new() })
             }
-            Some(Said::Broken(words)) => Err(NoResponse::Broken(words.to_owned())),
+            Some(ReceiverAnswer::Broken(words)) => Err(NoResponse::Broken(words.to_owned())),
             None => pending().await,
         }
     }

@@ -17,9 +17,9 @@ use crate::archive::inspection::inspect;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
-use crate::archive::opening::{Opened, PassedOver, open_all};
+use crate::archive::opening::{IgnoredProblems, OpenedArchives, open_all};
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::{Named, resolve};
+use crate::archive::resolve::{NamedArchive, resolve};
 use crate::archive::selection::Selection;
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
@@ -184,11 +184,12 @@ impl ArchiveContext {
 
     pub(super) fn of(
         name: String,
-        archives: Vec<Named>,
+        archives: Vec<NamedArchive>,
         options: OpenOptions,
     ) -> Result<ArchiveContext, SourceError> {
-        let Opened { archives, first, metadata, passed_over } = open_all(archives, options)?;
-        let PassedOver { refused: mut warnings, unnoticed } = passed_over;
+        let OpenedArchives { archives, first, metadata, passed_over } =
+            open_all(archives, options)?;
+        let IgnoredProblems { refused: mut warnings, unnoticed } = passed_over;
         let refused = warnings.len();
         warnings.extend(unnoticed);
         let label = archives[0].label.clone();

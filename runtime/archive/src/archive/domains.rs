@@ -173,7 +173,7 @@ impl DomainHistory {
 mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
-    use crate::archive::lives::{Ever, Life};
+    use crate::archive::lives::{Life, LivesBuilder};
     use crate::archive::positions::MetadataFileId;
     use crate::archive::record::Damage;
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(list(&at(50).expect("good").expect("known")), [(7, "z".to_string())]);
         assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
         assert_eq!(at(9), Ok(None));
-        let mut ever = Ever::default();
+        let mut ever = LivesBuilder::default();
         for (observation, (.., bytes)) in history.observations().iter().zip(&records) {
             let Observation { stamp, version, change, .. } = *observation;
             let record = DomainRecord::decode(bytes, 0, version, change);
@@ -288,7 +288,7 @@ mod tests {
         let green = "gr\u{fc}n".as_bytes();
         assert_eq!(names(&first), [&b"gr\xfcn"[..], b"\xfc", green]);
         assert_eq!(names(&second), [&b"gr\xfcn"[..], green, b"b\xfc"]);
-        let mut ever = Ever::default();
+        let mut ever = LivesBuilder::default();
         for (bytes, change) in [(&whole, Change::Whole), (&difference, Change::Difference)] {
             let record = DomainRecord::decode(bytes, 0, Version::V3, change);
             let record = record.unwrap_or_else(|damage| panic!("{}", damage.message));

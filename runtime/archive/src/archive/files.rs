@@ -123,7 +123,7 @@ impl ArchiveFiles {
     pub(super) fn find(path: &Path, listing: &Listing) -> Result<ArchiveFiles, SourceError> {
         let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let base = listing.base_of(name);
-        let mut found = Found::default();
+        let mut found = FoundFiles::default();
         for (entry, kind, compression) in listing.files.get(base).into_iter().flatten() {
             found.add(*kind, path.with_file_name(entry), *compression);
         }
@@ -239,13 +239,13 @@ pub(super) fn missing(path: &Path, message: &str) -> SourceError {
 
 /// Files of one archive, found while its directory is read.
 #[derive(Default)]
-struct Found {
+struct FoundFiles {
     metadata: Option<(PathBuf, Compression)>,
     index: Option<(PathBuf, Compression)>,
     volumes: std::collections::BTreeMap<i32, Option<(PathBuf, Compression)>>,
 }
 
-impl Found {
+impl FoundFiles {
     fn is_empty(&self) -> bool {
         self.metadata.is_none() && self.index.is_none() && self.volumes.is_empty()
     }

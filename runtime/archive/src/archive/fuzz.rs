@@ -15,7 +15,7 @@ use pmderive_core::source::{FetchList, FetchSource, Freshness, MetadataSource, M
 use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::Named;
+use crate::archive::resolve::NamedArchive;
 
 /// Maximum number of fetches for one input, and of those that may fail.
 const MAX_FETCHES: usize = 10_000;
@@ -72,7 +72,8 @@ fn several_of(data: &[u8]) -> Option<Result<ArchiveContext, SourceError>> {
     let (size, rest) = data.split_first_chunk::<4>()?;
     let size = usize::try_from(u32::from_be_bytes(*size)).unwrap_or(usize::MAX);
     let (first, second) = rest.split_at(size.min(rest.len()));
-    let named = |name: &str, blob| Some(Named { name: name.into(), files: Ok(files_of(blob)?) });
+    let named =
+        |name: &str, blob| Some(NamedArchive { name: name.into(), files: Ok(files_of(blob)?) });
     let archives = vec![named("second", second)?, named("first", first)?];
     Some(ArchiveContext::of("first,second".to_owned(), archives, OpenOptions::default()))
 }

@@ -11,14 +11,18 @@ use crate::archive::bytes::Bytes;
 use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::Named;
+use crate::archive::resolve::NamedArchive;
 
 impl ArchiveContext {
     /// Opens an archive with known files.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
         let shown = escape::path(&name).into_owned();
-        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], OpenOptions::default())
+        ArchiveContext::of(
+            shown,
+            vec![NamedArchive { name, files: Ok(files) }],
+            OpenOptions::default(),
+        )
     }
 
     /// Opens an archive with these files. There must be at least one volume; volumes

@@ -170,7 +170,7 @@ impl ArchiveContext {
             sets.push((pmid, set));
         });
         if walked.is_err() {
-            // The error is reported to whoever reads this record.
+            // The caller that reads this record gets the error.
             return Ok(true);
         }
         for (pmid, set) in sets {

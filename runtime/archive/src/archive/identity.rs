@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::archive::files::ArchiveFiles;
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::Named;
+use crate::archive::resolve::NamedArchive;
 
 /// Age from which a change time is reliable. File systems note time in ticks of the
 /// kernel's clock, so a file that changed more recently may change again without
@@ -42,9 +42,9 @@ struct FileIdentity {
 impl Identity {
     /// The identity of archives. `None` if a file is missing or in memory, or has a
     /// change time that is very recent or in the future.
-    pub(super) fn of(list: &[Named], options: OpenOptions) -> Option<Identity> {
+    pub(super) fn of(list: &[NamedArchive], options: OpenOptions) -> Option<Identity> {
         let mut identity = Identity { archives: Vec::new(), files: Vec::new(), options };
-        for Named { name, files } in list {
+        for NamedArchive { name, files } in list {
             let ArchiveFiles { base, metadata, index, volumes } = files.as_ref().ok()?;
             identity.archives.push((name.clone(), base.clone()));
             let volumes = volumes.iter().map(|(_, volume)| volume);

@@ -15,7 +15,7 @@ use crate::archive::index::{IndexEntry, IndexReader};
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
-use crate::archive::meta_contents::{Next, Tail, decode_desc, next_record};
+use crate::archive::meta_contents::{NextRecord, Tail, decode_desc, next_record};
 use crate::archive::positions::VolumeId;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::single::SingleArchive;
@@ -95,8 +95,8 @@ fn inspect_metadata(archive: &SingleArchive, report: Report<'_>) -> Option<u64> 
     };
     loop {
         let read = next_record(&mut window, next).and_then(|record| match record {
-            Next::Record(length) => Ok(Ok(&window.at(next, length)?[..length])),
-            Next::End(tail) => Ok(Err(tail)),
+            NextRecord::Record(length) => Ok(Ok(&window.at(next, length)?[..length])),
+            NextRecord::End(tail) => Ok(Err(tail)),
         });
         match read {
             Ok(Ok(record)) => {

@@ -1,5 +1,4 @@
-//! What was read of the metadata of archives, shared by all contexts that read the same
-//! files.
+//! The metadata read from archives, shared by all contexts that read the same files.
 //!
 //! Input: the contents of metadata files. Output: the same answers for every context,
 //! whatever its time is. `meta` knows what holds at a time, and for which context.
@@ -19,7 +18,7 @@ use pmderive_core::weak_table::WeakTable;
 use crate::archive::domain_record::DomainRecord;
 use crate::archive::domains::{NamesOverTime, Observation};
 use crate::archive::identity::Identity;
-use crate::archive::lives::{Ever, Lives};
+use crate::archive::lives::{Lives, LivesBuilder};
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
@@ -49,7 +48,7 @@ pub(super) struct Known {
     /// Names below nodes that the first archive does not have are hidden.
     pub(super) hides_new_nodes: bool,
     pub(super) contents: Contents,
-    decoded: Mutex<Decoded>,
+    decoded: Mutex<DecodedDomains>,
     /// The successor of this that has read furthest, while a context uses it.
     furthest: Arc<Mutex<Weak<Known>>>,
 }
@@ -63,7 +62,7 @@ pub(super) struct OpenedFiles {
 /// Decoded domains. The `bool` is true if names of instances are looked up as libpcp
 /// does (by their beginning).
 #[derive(Default)]
-struct Decoded {
+struct DecodedDomains {
     versions: HashMap<(InDom, bool), Versions>,
     /// Domains with all their instances, for those that were asked for.
     whole: HashMap<(InDom, bool), Whole>,
@@ -166,7 +165,7 @@ impl Known {
         (own.opened, own.size) = (None, size);
         let read = own.take_records();
         own.contents.settle();
-        *lock(&own.decoded) = Decoded::default();
+        *lock(&own.decoded) = DecodedDomains::default();
         let furthest = match &read {
             Ok(()) => Arc::downgrade(known),
             // Other contexts must find the damage by themselves, so that they report it
@@ -226,7 +225,7 @@ impl Known {
         if let Some(known) = decoded.whole.get(&(indom, by_beginning)) {
             return Ok(Some(known.clone()));
         }
-        let mut ever = Ever::default();
+        let mut ever = LivesBuilder::default();
         for observation in history.observations() {
             self.with_record(observation, |record| ever.take(observation.stamp, record))?;
         }

@@ -31,7 +31,7 @@ pub(super) struct Life {
 
 /// Gathers instances from record to record.
 #[derive(Debug, Default)]
-pub(super) struct Ever {
+pub(super) struct LivesBuilder {
     /// Times of the records.
     stamps: Vec<Timestamp>,
     /// The instances after the last record, ascending.
@@ -54,8 +54,8 @@ struct Span {
     name: Box<[u8]>,
 }
 
-impl Ever {
-    /// Takes the next record.
+impl LivesBuilder {
+    /// Adds the next record.
     pub(super) fn take(&mut self, stamp: Timestamp, record: &DomainRecord<'_>) {
         let number = self.stamps.len();
         self.stamps.push(stamp);
@@ -94,7 +94,7 @@ impl Ever {
 
     /// The domain with all instances, and the times of their lives.
     pub(super) fn finish(self) -> (InstanceDomain, Lives) {
-        let Ever { stamps, mut spans, largest, .. } = self;
+        let LivesBuilder { stamps, mut spans, largest, .. } = self;
         spans.sort_unstable_by_key(|span| (usize::MAX - span.last, span.position));
         let life = |span: &Span| Life {
             instance: span.instance,

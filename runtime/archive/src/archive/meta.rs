@@ -43,7 +43,7 @@ pub(super) struct Metadata {
 }
 
 /// The metadata of one archive, before they are compared with those of other archives.
-struct Read {
+struct ReadMetadata {
     window: Window,
     size: u64,
     /// Offset after the last record.
@@ -53,7 +53,7 @@ struct Read {
 }
 
 /// A problem at the end of a metadata file.
-pub(super) struct Missing {
+pub(super) struct MissingPart {
     pub(super) what: SourceError,
     /// True if libpcp refuses the archive because of it.
     pub(super) is_refused: bool,
@@ -81,11 +81,11 @@ impl Metadata {
         member: &Member,
         first: &ArchiveLabel,
         is_last: bool,
-    ) -> Result<Option<Missing>, SourceError> {
+    ) -> Result<Option<MissingPart>, SourceError> {
         let file = self.known.files().next();
         let opened = member.open().map_err(ReadError::Io);
         let read = opened.and_then(|opened| read(Window::new(opened), first, file));
-        let Read { window, size, next, tail, mut contents } =
+        let ReadMetadata { window, size, next, tail, mut contents } =
             read.map_err(|e| e.in_file(&member.name()))?;
         self.compare(&contents, member)?;
         let known = Arc::make_mut(&mut self.known);
@@ -102,7 +102,7 @@ impl Metadata {
             Tail::Begun(damage) => (damage, false),
             Tail::Cut(damage) => (damage, true),
         };
-        Ok(Some(Missing { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
+        Ok(Some(MissingPart { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
     }
 
     /// Fails if a metric is described differently than before. Metrics are compared in
@@ -293,7 +293,11 @@ pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), S
 }
 
 /// Reads a metadata file.
-fn read(mut window: Window, first: &ArchiveLabel, file: MetadataFileId) -> Result<Read, ReadError> {
+fn read(
+    mut window: Window,
+    first: &ArchiveLabel,
+    file: MetadataFileId,
+) -> Result<ReadMetadata, ReadError> {
     let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
     label.belongs_to(first)?;
     let size = window.size()?;
@@ -307,7 +311,7 @@ fn read(mut window: Window, first: &ArchiveLabel, file: MetadataFileId) -> Resul
             _ => Damage::new(PmStatus::NODATA, next, message).into(),
         });
     }
-    Ok(Read { window, size, next, tail, contents })
+    Ok(ReadMetadata { window, size, next, tail, contents })
 }
 
 #[cfg(test)]
@@ -336,7 +340,7 @@ mod tests {
 
     const NONE: u32 = 0xffff_ffff;
 
-    type Opened = (Metadata, Option<Missing>);
+    type Opened = (Metadata, Option<MissingPart>);
 
     fn open(records: &[Vec<u8>]) -> Result<Opened, (PmStatus, String)> {
         let mut label = record(&[0x5005_2602, 7, 0, 0, NONE], &[0; 104]);

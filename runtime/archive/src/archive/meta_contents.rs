@@ -49,7 +49,7 @@ pub(super) struct Contents {
 }
 
 /// The contents at an offset of the metadata.
-pub(super) enum Next {
+pub(super) enum NextRecord {
     /// A complete record of this many bytes, with equal lengths before and after it.
     Record(usize),
     End(Tail),
@@ -77,13 +77,13 @@ impl Tail {
 }
 
 /// Looks at the record that begins at `offset`.
-pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, ReadError> {
+pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<NextRecord, ReadError> {
     let header = window.at(offset, 2 * LENGTH_WORD)?;
     if header.is_empty() {
-        return Ok(Next::End(Tail::Complete));
+        return Ok(NextRecord::End(Tail::Complete));
     }
     if header.len() < 2 * LENGTH_WORD {
-        return Ok(Next::End(Tail::Begun(unfinished(offset, "record"))));
+        return Ok(NextRecord::End(Tail::Begun(unfinished(offset, "record"))));
     }
     let mut header = Fields::new("record", header, offset);
     let length = usize::try_from(header.u32("length")?).unwrap_or(usize::MAX);
@@ -98,7 +98,7 @@ pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, Read
     }
     if !window.holds(offset, length)? {
         let what = format!("{} of {length} bytes", what?);
-        return Ok(Next::End(Tail::Cut(unfinished(offset, &what))));
+        return Ok(NextRecord::End(Tail::Cut(unfinished(offset, &what))));
     }
     let body = length - LENGTH_WORD;
     let at_trailer = offset + body as u64;
@@ -108,7 +108,7 @@ pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, Read
         let message = format!("record.trailer: {trailer} instead of {length}");
         return Err(Damage::new(PmStatus::LOGREC, at_trailer, message).into());
     }
-    Ok(Next::Record(length))
+    Ok(NextRecord::Record(length))
 }
 
 /// Describes a record that the file ends in.
@@ -148,8 +148,8 @@ impl Contents {
         loop {
             let offset = *next;
             let length = match next_record(window, offset)? {
-                Next::Record(length) => length,
-                Next::End(tail) => return Ok(tail),
+                NextRecord::Record(length) => length,
+                NextRecord::End(tail) => return Ok(tail),
             };
             let record = &window.at(offset, length)?[..length];
             self.take_record(record, RecordPlace { file, offset, length })?;

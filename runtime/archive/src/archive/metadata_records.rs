@@ -22,7 +22,7 @@ use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
-use crate::archive::meta_contents::{Next, decode_desc, next_record, unknown_type};
+use crate::archive::meta_contents::{NextRecord, decode_desc, next_record, unknown_type};
 use crate::archive::opening::open_all;
 use crate::archive::options::OpenOptions;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
@@ -134,10 +134,10 @@ fn read(
     loop {
         let offset = *next;
         let length = match next_record(window, offset)? {
-            Next::Record(length) => length,
+            NextRecord::Record(length) => length,
             // An incomplete record is a warning of the context that the caller opens as
             // well.
-            Next::End(_) => return Ok(None),
+            NextRecord::End(_) => return Ok(None),
         };
         *next += length as u64;
         let record = &window.at(offset, length)?[..length];

@@ -17,26 +17,26 @@ use pmderive_core::source::SourceError;
 use crate::archive::files::missing;
 use crate::archive::identity::Identity;
 use crate::archive::known::Known;
-use crate::archive::meta::{Metadata, Missing, check_label};
+use crate::archive::meta::{Metadata, MissingPart, check_label};
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::Named;
+use crate::archive::resolve::NamedArchive;
 use crate::archive::sequence::overlapping;
 use crate::archive::single::SingleArchive;
 use crate::archive::volumes::Volumes;
 
 /// Archives that fit together.
-pub(super) struct Opened {
+pub(super) struct OpenedArchives {
     /// In the order of their starts. There is at least one.
     pub(super) archives: Arc<[Arc<SingleArchive>]>,
     /// The volumes of the first archive, at its first record.
     pub(super) first: Volumes,
     pub(super) metadata: Metadata,
-    pub(super) passed_over: PassedOver,
+    pub(super) passed_over: IgnoredProblems,
 }
 
 /// Problems of archives that did not prevent opening.
 #[derive(Debug, Default)]
-pub(super) struct PassedOver {
+pub(super) struct IgnoredProblems {
     /// Problems for which libpcp refuses to open: archives that were left out, and cut
     /// metadata of other archives.
     pub(super) refused: Vec<SourceError>,
@@ -45,7 +45,7 @@ pub(super) struct PassedOver {
     pub(super) unnoticed: Vec<SourceError>,
 }
 
-impl PassedOver {
+impl IgnoredProblems {
     fn is_nothing(&self) -> bool {
         self.refused.is_empty() && self.unnoticed.is_empty()
     }
@@ -56,7 +56,10 @@ impl PassedOver {
 ///
 /// # Errors
 /// Those of [`read_all`].
-pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened, SourceError> {
+pub(super) fn open_all(
+    list: Vec<NamedArchive>,
+    options: OpenOptions,
+) -> Result<OpenedArchives, SourceError> {
     let identity = Identity::of(&list, options);
     if let Some(known) = identity.as_ref().and_then(Known::find)
         && let Some(opened) = &known.opened
@@ -64,7 +67,12 @@ pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened,
         let archives = Arc::clone(&opened.archives);
         let first = Volumes::of(&archives[0])?;
         let metadata = Metadata::of(known);
-        return Ok(Opened { archives, first, metadata, passed_over: PassedOver::default() });
+        return Ok(OpenedArchives {
+            archives,
+            first,
+            metadata,
+            passed_over: IgnoredProblems::default(),
+        });
     }
     let mut opened = read_all(list, options.as_version_6)?;
     // Archives with problems are not shared, because every context must report them.
@@ -85,7 +93,7 @@ pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened,
 /// `PM_ERR_LOGCHANGE…`. No archive can be used: `PM_ERR_LOGFILE`. If there is only one
 /// archive, or with `as_version_6` (see [`OpenOptions`]), the problem of the first
 /// archive that has one.
-fn read_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError> {
+fn read_all(list: Vec<NamedArchive>, as_version_6: bool) -> Result<OpenedArchives, SourceError> {
     let is_first_fatal = as_version_6 || list.len() == 1;
     let name = list.first().map(|named| named.name.clone()).unwrap_or_default();
     let mut opening = Opening { as_version_6, ..Opening::default() };
@@ -107,7 +115,7 @@ fn read_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError>
     };
     members.sort_by_key(|member| member.archive.label.start);
     let archives = members.into_iter().map(|member| member.archive).collect();
-    Ok(Opened { archives, first, metadata, passed_over })
+    Ok(OpenedArchives { archives, first, metadata, passed_over })
 }
 
 /// True for a problem between archives, not with one of them.
@@ -130,7 +138,7 @@ struct Opening {
     /// The volumes of the earliest archive.
     first: Option<Volumes>,
     metadata: Metadata,
-    passed_over: PassedOver,
+    passed_over: IgnoredProblems,
     as_version_6: bool,
 }
 
@@ -141,7 +149,7 @@ struct Member {
 }
 
 impl Opening {
-    fn add(&mut self, Named { name, files }: Named) -> Result<(), SourceError> {
+    fn add(&mut self, NamedArchive { name, files }: NamedArchive) -> Result<(), SourceError> {
         let volumes = Volumes::open(files?)?;
         let archive = Arc::clone(volumes.archive());
         let start = archive.label.start;
@@ -162,9 +170,9 @@ impl Opening {
         let is_last = self.members.iter().all(|member| member.archive.label.start < start);
         let missing = self.metadata.add(&archive.files.metadata, &archive.label, is_last)?;
         match missing {
-            Some(Missing { what, is_refused: true }) if self.as_version_6 => return Err(what),
-            Some(Missing { what, is_refused: true }) => self.passed_over.refused.push(what),
-            Some(Missing { what, is_refused: false }) => self.passed_over.unnoticed.push(what),
+            Some(MissingPart { what, is_refused: true }) if self.as_version_6 => return Err(what),
+            Some(MissingPart { what, is_refused: true }) => self.passed_over.refused.push(what),
+            Some(MissingPart { what, is_refused: false }) => self.passed_over.unnoticed.push(what),
             None => {}
         }
         // libpcp compares metrics before it looks at times, so an overlap is found only

@@ -1,5 +1,5 @@
-//! What all records of an archive share: framing by length words, big-endian fields,
-//! time stamps, and the description of damage.
+//! The common parts of all records of an archive: framing by length words, big-endian
+//! fields, time stamps, and the description of damage.
 //!
 //! Input: the bytes of a record and their place in the file. Output: fields, or a
 //! [`Damage`] that names the field and its offset. This module knows no particular kind

@@ -22,7 +22,7 @@ use pmderive_core::source::SourceError;
 use crate::archive::files::{ArchiveFiles, Listing, missing};
 
 /// An archive with the name that the user gave it, and its files.
-pub(super) struct Named {
+pub(super) struct NamedArchive {
     pub(super) name: PathBuf,
     pub(super) files: Result<ArchiveFiles, SourceError>,
 }
@@ -31,11 +31,11 @@ pub(super) struct Named {
 /// file may expand to `max_expanded` bytes.
 ///
 /// # Errors
-/// The argument names nothing. Errors of single archives are in [`Named::files`].
+/// The argument names nothing. Errors of single archives are in [`NamedArchive::files`].
 pub(super) fn resolve(
     argument: &Path,
     max_expanded: Option<u64>,
-) -> Result<Vec<Named>, SourceError> {
+) -> Result<Vec<NamedArchive>, SourceError> {
     let argument = argument.as_os_str().as_bytes();
     let list = argument.strip_suffix(b",").unwrap_or(argument);
     if list.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn resolve(
                 status: PmStatus(-rustix::io::Errno::NOENT.raw_os_error()),
                 message: "a name is empty: there is a comma too many".to_owned(),
             });
-            found.push(Named { name: name.to_owned(), files });
+            found.push(NamedArchive { name: name.to_owned(), files });
             continue;
         }
         if !name.is_dir() {
@@ -62,13 +62,13 @@ pub(super) fn resolve(
         let bases = match directories.listing(name) {
             Ok(listing) => listing.archives(),
             Err(error) => {
-                found.push(Named { name: name.to_owned(), files: Err(error) });
+                found.push(NamedArchive { name: name.to_owned(), files: Err(error) });
                 continue;
             }
         };
         if bases.is_empty() {
             let message = "there is no archive in this directory";
-            found.push(Named { name: name.to_owned(), files: Err(missing(name, message)) });
+            found.push(NamedArchive { name: name.to_owned(), files: Err(missing(name, message)) });
         }
         for base in bases {
             found.push(find(&name.join(base), &mut directories));
@@ -77,7 +77,7 @@ pub(super) fn resolve(
     Ok(found)
 }
 
-fn find(name: &Path, directories: &mut Directories) -> Named {
+fn find(name: &Path, directories: &mut Directories) -> NamedArchive {
     let directory = match name.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -89,7 +89,7 @@ fn find(name: &Path, directories: &mut Directories) -> Named {
         }
         Err(error) => Err(error),
     };
-    Named { name: name.to_owned(), files }
+    NamedArchive { name: name.to_owned(), files }
 }
 
 /// The directories that were read so far.

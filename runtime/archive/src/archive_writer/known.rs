@@ -136,7 +136,7 @@ impl Known {
     }
 
     /// Notes that a help text was written.
-    pub(super) fn told(&mut self, of: TextSubject, kind: TextKind, text: &str) {
+    pub(super) fn note_text(&mut self, of: TextSubject, kind: TextKind, text: &str) {
         self.texts.insert((of, kind), text.into());
     }
 

@@ -209,7 +209,7 @@ impl ArchiveWriter {
         }
         let encoded = metadata::text(&mut self.bytes, of, kind, text);
         self.append_metadata(encoded, || format!("a help text of {}", subject(of)))?;
-        self.known.told(of, kind, text);
+        self.known.note_text(of, kind, text);
         Ok(())
     }
 

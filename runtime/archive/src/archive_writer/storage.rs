@@ -55,14 +55,14 @@ pub(super) trait Storage: Send {
 /// Files on disk.
 pub(super) struct Disk {
     base: PathBuf,
-    metadata: Option<Growing>,
-    index: Option<Growing>,
-    volume: Option<Growing>,
+    metadata: Option<GrowingFile>,
+    index: Option<GrowingFile>,
+    volume: Option<GrowingFile>,
 }
 
 /// A file that grows.
-struct Growing {
-    file: Named,
+struct GrowingFile {
+    file: FileName,
     /// Bytes of complete records.
     size: u64,
     /// The file has more bytes than that, and they cannot be removed.
@@ -70,16 +70,16 @@ struct Growing {
 }
 
 /// A file that has its name already or not yet.
-enum Named {
+enum FileName {
     NotYet(NewFile),
     Yes(File),
 }
 
-impl Growing {
+impl GrowingFile {
     fn file(&self) -> &File {
         match &self.file {
-            Named::NotYet(new) => new.file(),
-            Named::Yes(file) => file,
+            FileName::NotYet(new) => new.file(),
+            FileName::Yes(file) => file,
         }
     }
 }
@@ -134,7 +134,7 @@ impl Disk {
         }
     }
 
-    fn slot(&mut self, role: Role) -> &mut Option<Growing> {
+    fn slot(&mut self, role: Role) -> &mut Option<GrowingFile> {
         match role {
             Role::Metadata => &mut self.metadata,
             Role::Index => &mut self.index,
@@ -171,21 +171,21 @@ impl Disk {
     /// Gives the metadata its name unless it has one.
     fn name_metadata(&mut self) -> Result<(), WriteError> {
         let path = self.path(Role::Metadata);
-        let Some(Growing { file, size, is_torn }) = self.metadata.take() else { return Ok(()) };
+        let Some(GrowingFile { file, size, is_torn }) = self.metadata.take() else { return Ok(()) };
         let (file, outcome) = match file {
-            Named::Yes(file) => (Named::Yes(file), Ok(())),
-            Named::NotYet(new) => {
+            FileName::Yes(file) => (FileName::Yes(file), Ok(())),
+            FileName::NotYet(new) => {
                 mark(new.file(), true);
                 // No other process knows the file yet, so this only fails on file
                 // systems without locks. There the file counts as one in use.
                 let _ = new.file().try_lock();
                 match new.name(&path) {
-                    Ok(file) => (Named::Yes(file), Ok(())),
-                    Err((new, error)) => (Named::NotYet(new), Err(failure(&path, error))),
+                    Ok(file) => (FileName::Yes(file), Ok(())),
+                    Err((new, error)) => (FileName::NotYet(new), Err(failure(&path, error))),
                 }
             }
         };
-        self.metadata = Some(Growing { file, size, is_torn });
+        self.metadata = Some(GrowingFile { file, size, is_torn });
         outcome
     }
 }
@@ -220,17 +220,17 @@ impl Storage for Disk {
         let new = self.new_file(&path, bytes).map_err(failed)?;
         let is_first = self.volume.is_none();
         let file = match role {
-            Role::Metadata => Named::NotYet(new),
+            Role::Metadata => FileName::NotYet(new),
             Role::Volume(_) | Role::Index => {
                 // Otherwise the metadata would get its name in vain.
                 if fs::symlink_metadata(&path).is_ok() {
                     return Err(WriteError::Exists { path });
                 }
                 self.name_metadata()?;
-                Named::Yes(new.name(&path).map_err(|(_, error)| failed(error))?)
+                FileName::Yes(new.name(&path).map_err(|(_, error)| failed(error))?)
             }
         };
-        *self.slot(role) = Some(Growing { file, size: bytes.len() as u64, is_torn: false });
+        *self.slot(role) = Some(GrowingFile { file, size: bytes.len() as u64, is_torn: false });
         if is_first
             && self.volume.is_some()
             && let Some(metadata) = &self.metadata
@@ -272,7 +272,7 @@ impl Storage for Disk {
 
     fn discard(&mut self) -> Result<(), WriteError> {
         // Files without names vanish when they are closed.
-        if let Some(Growing { file: Named::Yes(_), .. }) = self.metadata.take() {
+        if let Some(GrowingFile { file: FileName::Yes(_), .. }) = self.metadata.take() {
             let path = self.path(Role::Metadata);
             fs::remove_file(&path).map_err(|error| failure(&path, error))?;
         }

@@ -17,30 +17,30 @@ use pmderive_core::weak_table::WeakTable;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// The identifier of each name.
-    pub(super) pmids: Answered<Box<str>, Pmid>,
+    pub(super) pmids: AnswerTable<Box<str>, Pmid>,
     /// The descriptor of each metric.
-    pub(super) descs: Answered<Pmid, MetricDesc>,
+    pub(super) descs: AnswerTable<Pmid, MetricDesc>,
     /// All names of each metric.
-    pub(super) names: Answered<Pmid, Box<[Box<str>]>>,
+    pub(super) names: AnswerTable<Pmid, Box<[Box<str>]>>,
     /// The labels of each level.
-    pub(super) labels: Answered<LabelLevel, Box<[LabelSet]>>,
+    pub(super) labels: AnswerTable<LabelLevel, Box<[LabelSet]>>,
 }
 
 /// Answers to questions of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answered<Q: Eq + Hash, A> {
+pub(super) struct AnswerTable<Q: Eq + Hash, A> {
     answers: HashMap<Q, A>,
     /// Fingerprint of all entries, in any order.
     fingerprint: u64,
 }
 
-impl<Q: Eq + Hash, A> Default for Answered<Q, A> {
+impl<Q: Eq + Hash, A> Default for AnswerTable<Q, A> {
     fn default() -> Self {
-        Answered { answers: HashMap::new(), fingerprint: 0 }
+        AnswerTable { answers: HashMap::new(), fingerprint: 0 }
     }
 }
 
-impl<Q: Eq + Hash, A: Hash> Answered<Q, A> {
+impl<Q: Eq + Hash, A: Hash> AnswerTable<Q, A> {
     pub(super) fn get<B: Eq + Hash + ?Sized>(&self, question: &B) -> Option<&A>
     where
         Q: Borrow<B>,

@@ -13,7 +13,7 @@ use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, StateChange, text_of_bytes,
 };
 
-use super::common_metadata::{Answered, Facts, shared_domain, shared_facts};
+use super::common_metadata::{AnswerTable, Facts, shared_domain, shared_facts};
 use crate::pdu::Instances;
 
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl MetadataCache {
     fn forget_labels(&mut self) {
         self.context_labels = None;
         if !self.facts.labels.is_empty() {
-            self.learn(|facts| facts.labels = Answered::default());
+            self.learn(|facts| facts.labels = AnswerTable::default());
         }
     }
 

@@ -50,7 +50,7 @@ pub struct HostSpec {
     text: String,
     /// The place of pmcd.
     pub target: Target,
-    /// Whether the connection must be encrypted (`pcps:`, `secure=`).
+    /// The encryption that the connection needs (`pcps:`, `secure=`).
     pub encryption: Encryption,
     /// The first proxy that is named, if any.
     pub proxy: Option<HostAndPorts>,

@@ -47,11 +47,11 @@ pub struct TlsSettings {
     /// The file. Without one, all settings have their defaults.
     conf: Option<PathBuf>,
     leniency: Leniency,
-    prepared: Arc<[OnceLock<Result<Prepared, String>>; 2]>,
+    prepared: Arc<[OnceLock<Result<PreparedTls, String>>; 2]>,
 }
 
 #[derive(Clone)]
-struct Prepared {
+struct PreparedTls {
     config: Arc<ClientConfig>,
     has_certificate: bool,
     is_verified: bool,
@@ -134,11 +134,11 @@ impl TlsSettings {
             .map_err(|_| format!("`{host}` is not the name of a host that a certificate can have"))?
             .to_owned();
         let prepared = self.prepared[usize::from(verify)].get_or_init(|| self.prepare(verify));
-        let Prepared { config, has_certificate, is_verified } = prepared.clone()?;
+        let PreparedTls { config, has_certificate, is_verified } = prepared.clone()?;
         Ok(TlsClient { config, server, has_certificate, is_verified })
     }
 
-    fn prepare(&self, verify: bool) -> Result<Prepared, String> {
+    fn prepare(&self, verify: bool) -> Result<PreparedTls, String> {
         let file = self.conf.as_deref().filter(|path| path.exists());
         let text = file.map(read).transpose()?.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -166,7 +166,7 @@ impl TlsSettings {
         };
         // pmcd ends the connection if a client wants to resume a session.
         config.resumption = Resumption::disabled();
-        Ok(Prepared { config: Arc::new(config), has_certificate, is_verified })
+        Ok(PreparedTls { config: Arc::new(config), has_certificate, is_verified })
     }
 
     /// The client's certificate and key, if it has any.

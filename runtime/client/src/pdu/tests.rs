@@ -5,12 +5,12 @@ use pmderive_core::model::Pmid;
 use super::*;
 
 /// A PDU from a file of recorded exchanges.
-struct Captured {
+struct CapturedPdu {
     file: String,
     pdu: Vec<u8>,
 }
 
-fn captures() -> Vec<Captured> {
+fn captures() -> Vec<CapturedPdu> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/pdu");
     let mut captured = Vec::new();
     for entry in std::fs::read_dir(folder).expect("captures") {
@@ -23,7 +23,7 @@ fn captures() -> Vec<Captured> {
                 .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).expect("hexadecimal"))
                 .collect();
             let file = path.file_name().expect("name").to_string_lossy().into_owned();
-            captured.push(Captured { file, pdu });
+            captured.push(CapturedPdu { file, pdu });
         }
     }
     assert!(captured.len() > 100, "{} PDUs", captured.len());
@@ -82,7 +82,7 @@ fn forget_static_blocks(pdu: &mut [u8]) {
 
 #[test]
 fn captures_are_encoded_as_they_were_sent() {
-    for Captured { file, mut pdu } in captures() {
+    for CapturedPdu { file, mut pdu } in captures() {
         let again = recode(&pdu).unwrap_or_else(|error| panic!("{file}: {error}\n{pdu:02x?}"));
         // The sender's identity has no consequence and is always written as zero.
         pdu[8..12].fill(0);
@@ -103,7 +103,7 @@ fn resized(pdu: &[u8], len: usize) -> Vec<u8> {
 
 #[test]
 fn captures_cut_short_anywhere_are_refused() {
-    for Captured { file, pdu } in captures() {
+    for CapturedPdu { file, pdu } in captures() {
         let code = u32::from_be_bytes([pdu[4], pdu[5], pdu[6], pdu[7]]);
         let kind = PduType::from_code(code);
         for len in HEADER_BYTES..pdu.len() {
@@ -130,7 +130,7 @@ fn captures_cut_short_anywhere_are_refused() {
 #[test]
 fn damaged_captures_are_refused_or_mean_something() {
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    for Captured { pdu, .. } in captures() {
+    for CapturedPdu { pdu, .. } in captures() {
         for _ in 0..200 {
             let mut damaged = pdu.clone();
             for _ in 0..3 {

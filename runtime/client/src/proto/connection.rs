@@ -15,7 +15,7 @@ use super::config::ConnectionConfig;
 use super::error::ProtocolError;
 use super::handshake::Phase;
 use super::proxy;
-use super::request::{Expected, Reply, Request};
+use super::request::{ExpectedReply, Reply, Request};
 use super::sasl::Sasl;
 use super::tls::TlsChannel;
 use crate::pdu::{ErrorPdu, Features, Header, Pdu, PduType, PmnsNames, Profile, ResultFrame};
@@ -54,10 +54,10 @@ pub struct Connection {
     /// The PDU that was delivered last. The bytes after it were not looked at yet.
     pub(super) latest: Range<usize>,
     /// The request that `latest` answers.
-    answered: Option<Expected>,
+    answered: Option<ExpectedReply>,
     pub(super) outbox: Vec<u8>,
     sent: usize,
-    pub(super) expected: VecDeque<Expected>,
+    pub(super) expected: VecDeque<ExpectedReply>,
     notices: u32,
     /// The encoded request that tells pmcd which instances to deliver.
     profile: Vec<u8>,
@@ -175,7 +175,7 @@ impl Connection {
             request.encode(out)
         })?;
         self.profile_sent |= with_profile;
-        if let Expected::Result { after_profile, .. } = &mut expected {
+        if let ExpectedReply::Result { after_profile, .. } = &mut expected {
             *after_profile = with_profile;
         }
         self.expected.push_back(expected);
@@ -221,7 +221,7 @@ impl Connection {
     /// differ only in numbers from earlier ones for the list with that identity.
     /// Otherwise [`Connection::reply`] decodes them.
     pub(crate) fn add_as_before(&mut self, list: u64, batch: &mut ResultBatch) -> bool {
-        let Some(Expected::Result { request, .. }) = &self.answered else { return false };
+        let Some(ExpectedReply::Result { request, .. }) = &self.answered else { return false };
         let pdu = self.inbox.get(self.latest.clone()).unwrap_or_default();
         let is_added = request.add_as_before(pdu, list, batch);
         if is_added {
@@ -350,7 +350,7 @@ impl Connection {
         let Some(header) = Header::peek(self.unread(), self.config.max_reply_bytes)? else {
             return Ok(());
         };
-        let Some(due) = self.expected.front().map(Expected::pdu_type) else { return Ok(()) };
+        let Some(due) = self.expected.front().map(ExpectedReply::pdu_type) else { return Ok(()) };
         if header.code == PduType::Error.code() {
             return Ok(ErrorPdu::check_length(header.len)?);
         }
@@ -382,8 +382,8 @@ impl Connection {
         if self.phase == Phase::Verifying && status < 0 {
             return Err(self.rejected(status));
         }
-        let fetch = matches!(self.expected.front(), Some(Expected::Result { .. }));
-        if status == 0 && matches!(self.expected.front(), Some(Expected::Stored)) {
+        let fetch = matches!(self.expected.front(), Some(ExpectedReply::Result { .. }));
+        if status == 0 && matches!(self.expected.front(), Some(ExpectedReply::Stored)) {
             self.notices = 0;
             self.answered = self.expected.pop_front();
             return Ok(Event::Reply);
@@ -401,7 +401,7 @@ impl Connection {
         self.notices = 0;
         match self.expected.pop_front() {
             // If this answers the profile, the reply to the fetch is still to come.
-            Some(Expected::Result { after_profile: true, .. }) => {
+            Some(ExpectedReply::Result { after_profile: true, .. }) => {
                 Err(ProtocolError::ProfileOrFetch(PmStatus(status)))
             }
             _ => Ok(Event::Failed(PmStatus(status))),

@@ -171,7 +171,7 @@ fn wishes(bits: u8) -> ConnectionConfig {
     }
 }
 
-/// TLS that trusts nobody.
+/// TLS settings that trust no authority.
 fn fuzz_tls() -> TlsClient {
     static CONFIG: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {

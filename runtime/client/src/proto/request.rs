@@ -110,7 +110,7 @@ pub enum Reply<'a> {
 
 /// A reply that is due, with the data to check it.
 #[derive(Clone, Debug)]
-pub(super) enum Expected {
+pub(super) enum ExpectedReply {
     Ids(usize),
     Desc(Pmid),
     Descs(Box<[Pmid]>),
@@ -129,25 +129,25 @@ pub(super) enum Expected {
     Stored,
 }
 
-impl Expected {
+impl ExpectedReply {
     /// Type of the PDU that is due.
     pub(super) fn pdu_type(&self) -> PduType {
         match self {
-            Expected::Ids(_) => PduType::PmnsIds,
-            Expected::Desc(_) => PduType::Desc,
-            Expected::Descs(_) => PduType::Descs,
-            Expected::Instances(_) | Expected::Instance | Expected::InstanceName => {
+            ExpectedReply::Ids(_) => PduType::PmnsIds,
+            ExpectedReply::Desc(_) => PduType::Desc,
+            ExpectedReply::Descs(_) => PduType::Descs,
+            ExpectedReply::Instances(_) | ExpectedReply::Instance | ExpectedReply::InstanceName => {
                 PduType::Instances
             }
-            Expected::Names | Expected::Children => PduType::PmnsNames,
-            Expected::Text => PduType::Text,
-            Expected::Labels(_) => PduType::Labels,
-            Expected::Result { request, .. } => match request.resolution {
+            ExpectedReply::Names | ExpectedReply::Children => PduType::PmnsNames,
+            ExpectedReply::Text => PduType::Text,
+            ExpectedReply::Labels(_) => PduType::Labels,
+            ExpectedReply::Result { request, .. } => match request.resolution {
                 Resolution::Micro => PduType::Result,
                 Resolution::Nano => PduType::HighresResult,
             },
             // Success has no PDU of its own: it is a status of 0.
-            Expected::Stored => PduType::Error,
+            ExpectedReply::Stored => PduType::Error,
         }
     }
 
@@ -155,7 +155,7 @@ impl Expected {
     pub(super) fn decode<'a>(&self, pdu: &'a [u8]) -> Result<Reply<'a>, crate::pdu::DecodeError> {
         use crate::pdu::{Desc, Descs, Labels, Text};
         match self {
-            Expected::Ids(count) => {
+            ExpectedReply::Ids(count) => {
                 let ids = PmnsIds::decode(pdu)?;
                 same("pmns_ids", "numids", 16, ids.pmids.len(), *count)?;
                 for (pmid, offset) in ids.pmids.iter().zip((20..).step_by(4)) {
@@ -166,12 +166,12 @@ impl Expected {
                 }
                 Ok(Reply::Ids(ids.pmids.into_owned()))
             }
-            Expected::Desc(pmid) => {
+            ExpectedReply::Desc(pmid) => {
                 let Desc { desc } = Desc::decode(pdu)?;
                 same("desc", "pmid", 12, desc.pmid.0, pmid.0)?;
                 Ok(Reply::Desc(desc))
             }
-            Expected::Descs(pmids) => {
+            ExpectedReply::Descs(pmids) => {
                 let Descs { descs } = Descs::decode(pdu)?;
                 same("descs", "numdescs", 12, descs.len(), pmids.len())?;
                 for ((desc, pmid), offset) in descs.iter().zip(pmids).zip((16..).step_by(20)) {
@@ -181,34 +181,34 @@ impl Expected {
                 }
                 Ok(Reply::Descs(descs))
             }
-            Expected::Instances(indom) => {
+            ExpectedReply::Instances(indom) => {
                 // The domain in the reply is unreliable: for some of its own domains,
                 // pmcd sends uninitialised memory.
                 let mut instances = Instances::decode(pdu)?;
                 instances.indom = *indom;
                 Ok(Reply::Instances(instances))
             }
-            Expected::Instance => single(pdu).map(|(instance, _)| Reply::Instance(instance)),
-            Expected::InstanceName => single(pdu).map(|(_, name)| Reply::InstanceName(name)),
-            Expected::Names => PmnsNames::decode(pdu).map(Reply::Names),
-            Expected::Children => {
+            ExpectedReply::Instance => single(pdu).map(|(instance, _)| Reply::Instance(instance)),
+            ExpectedReply::InstanceName => single(pdu).map(|(_, name)| Reply::InstanceName(name)),
+            ExpectedReply::Names => PmnsNames::decode(pdu).map(Reply::Names),
+            ExpectedReply::Children => {
                 let names = PmnsNames::decode(pdu)?;
                 let statuses = if names.has_statuses() { names.len() } else { 0 };
                 same("pmns_names", "numstatus", 16, statuses, names.len())?;
                 Ok(Reply::Names(names))
             }
-            Expected::Text => Text::decode(pdu).map(|text| Reply::Text(text.text)),
-            Expected::Labels(level) => {
+            ExpectedReply::Text => Text::decode(pdu).map(|text| Reply::Text(text.text)),
+            ExpectedReply::Labels(level) => {
                 let labels = Labels::decode(pdu)?;
                 same("label", "ident", 12, labels.level.ident(), level.ident())?;
                 same("label", "type", 16, labels.level.bit(), level.bit())?;
                 Ok(Reply::Labels(labels.sets))
             }
-            Expected::Result { request, .. } => {
+            ExpectedReply::Result { request, .. } => {
                 ResultFrame::decode(pdu, request.resolution, Some(&request.pmids))
                     .map(Reply::Result)
             }
-            Expected::Stored => Ok(Reply::Stored),
+            ExpectedReply::Stored => Ok(Reply::Stored),
         }
     }
 }
@@ -237,59 +237,59 @@ fn same<T: TryInto<i64> + PartialEq>(
 
 impl Request<'_> {
     /// Appends the request's PDU, and returns the reply that is due.
-    pub(super) fn encode(self, out: &mut Vec<u8>) -> Expected {
+    pub(super) fn encode(self, out: &mut Vec<u8>) -> ExpectedReply {
         match self {
             Request::LookupNames(names) => {
                 PmnsNames::encode_names(names, out);
-                Expected::Ids(names.len())
+                ExpectedReply::Ids(names.len())
             }
             Request::LookupDesc(pmid) => {
                 DescRequest { pmid }.encode(out);
-                Expected::Desc(pmid)
+                ExpectedReply::Desc(pmid)
             }
             Request::LookupDescs(pmids) => {
                 DescIds { pmids: pmids.into() }.encode(out);
-                Expected::Descs(pmids.into())
+                ExpectedReply::Descs(pmids.into())
             }
             Request::InstanceDomain(indom) => {
                 InstanceRequest::all(indom).encode(out);
-                Expected::Instances(indom)
+                ExpectedReply::Instances(indom)
             }
             Request::LookupInstance(indom, name) => {
                 InstanceRequest { indom, instance: -1, name: name.as_bytes() }.encode(out);
-                Expected::Instance
+                ExpectedReply::Instance
             }
             Request::InstanceName(indom, instance) => {
                 InstanceRequest { indom, instance, name: &[] }.encode(out);
-                Expected::InstanceName
+                ExpectedReply::InstanceName
             }
             Request::Traverse(prefix) => {
                 PmnsTraverse { name: prefix.as_bytes() }.encode(out);
-                Expected::Names
+                ExpectedReply::Names
             }
             Request::Children(node) => {
                 PmnsChild { name: node.as_bytes(), subtype: 1 }.encode(out);
-                Expected::Children
+                ExpectedReply::Children
             }
             Request::NamesOf(pmid) => {
                 PmnsIds { status: 0, pmids: [pmid][..].into() }.encode(out);
-                Expected::Names
+                ExpectedReply::Names
             }
             Request::HelpText(request) => {
                 request.encode(out);
-                Expected::Text
+                ExpectedReply::Text
             }
             Request::Labels(level) => {
                 LabelRequest { level }.encode(out);
-                Expected::Labels(level)
+                ExpectedReply::Labels(level)
             }
             Request::Fetch(request) => {
                 out.extend_from_slice(&request.pdu);
-                Expected::Result { request: Arc::clone(request), after_profile: false }
+                ExpectedReply::Result { request: Arc::clone(request), after_profile: false }
             }
             Request::Store(request) => {
                 out.extend_from_slice(request.pdu());
-                Expected::Stored
+                ExpectedReply::Stored
             }
         }
     }

@@ -69,7 +69,7 @@ pub trait Transport: Send + Sized {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] if the deadline has passed and nothing is there.
-    /// What has arrived is read even after the deadline.
+    /// Received bytes are read even after the deadline.
     fn receive(
         &mut self,
         inbox: &mut Vec<u8>,

@@ -43,4 +43,4 @@ pub use crate::program::Binding;
 pub use evaluator::{Asked, Buffers, Evaluator, Inconsistent, Pending, Step, Workspace};
 pub use layout::{Domain, Pool as LayoutPool};
 pub use results::{Evaluation, Value, Values, ValuesIter};
-pub use shared_layouts::{InCommon, SharedLayouts};
+pub use shared_layouts::{SharedLayouts, SharedParts};

@@ -18,7 +18,7 @@ use crate::program::{InputSlot, Op, Program, Status};
 /// Names that instances had when filters met them and that their domains no
 /// longer have.
 #[derive(Debug, Default)]
-pub struct Selected {
+pub struct SelectedNames {
     /// By the domain's position in the program and the name.
     found: HashMap<(usize, Box<str>), InstId>,
     /// Earlier forms of domains that patterns read, the latest last.
@@ -28,7 +28,7 @@ pub struct Selected {
 /// Number of earlier forms of a domain that are kept.
 const EARLIER_KEPT: usize = 4;
 
-impl Selected {
+impl SelectedNames {
     /// The domains `named`, extended by instances that have values but have
     /// left. `others` has their names at other times, as far as the source
     /// knows them. Records the instances that are selected now.

@@ -21,12 +21,12 @@ use crate::weak_table::WeakTable;
 
 /// The parts that evaluators of one program share. Each evaluator keeps them
 /// alive while it uses the program; the next evaluator then finds them.
-pub trait InCommon: fmt::Debug + Send + Sync {
+pub trait SharedParts: fmt::Debug + Send + Sync {
     /// The layouts of the program.
     fn layouts(&self) -> &SharedLayouts;
 }
 
-impl InCommon for SharedLayouts {
+impl SharedParts for SharedLayouts {
     fn layouts(&self) -> &SharedLayouts {
         self
     }

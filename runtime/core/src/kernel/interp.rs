@@ -16,7 +16,7 @@ type Block = [u64; BLOCK];
 
 /// Instructions with their operations looked up.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedKernel {
     steps: Vec<Step>,
     output: Scalar,
 }
@@ -46,18 +46,18 @@ pub enum Lanes<'a> {
     Single(u64),
 }
 
-impl Prepared {
+impl PreparedKernel {
     /// Looks up the operations of a form.
     ///
     /// # Errors
     /// The form is not well formed.
-    pub(super) fn new(ir: &KernelIr) -> Result<Prepared, IrError> {
+    pub(super) fn new(ir: &KernelIr) -> Result<PreparedKernel, IrError> {
         ir.verify()?;
         let types = ir.register_types()?;
         let scalar = |reg: Reg| types[usize::from(reg.0)];
         let output = ir.output();
         let Body::Map { insts, .. } = &ir.body else {
-            return Ok(Prepared { steps: Vec::new(), output });
+            return Ok(PreparedKernel { steps: Vec::new(), output });
         };
         let step = |inst: &Inst| match *inst {
             Inst::Operand(index) => Step::Operand(usize::from(index)),
@@ -70,7 +70,7 @@ impl Prepared {
             }
             Inst::Select(guard, yes, no) => Step::Select(guard, yes, no),
         };
-        Ok(Prepared { steps: insts.iter().map(step).collect(), output })
+        Ok(PreparedKernel { steps: insts.iter().map(step).collect(), output })
     }
 
     /// Runs the instructions over `count` lanes (at most a block).
@@ -140,7 +140,7 @@ pub fn write(scalar: Scalar, bytes: &mut [u8], offset: usize, bits: u64) {
 /// The answer is not zero when a flag was.
 pub(super) fn run_rows(
     ir: &KernelIr,
-    prepared: &Prepared,
+    prepared: &PreparedKernel,
     scratch: &mut Scratch,
     arenas: &mut Arenas<'_>,
     rows: &[u32],
@@ -202,7 +202,7 @@ pub(super) fn run_rows(
 #[allow(clippy::too_many_arguments, reason = "one call site; a struct would only rename them")]
 pub(super) fn run_lanes(
     ir: &KernelIr,
-    prepared: &Prepared,
+    prepared: &PreparedKernel,
     scratch: &mut Scratch,
     operands: &[Lanes<'_>],
     constants: &[u8],

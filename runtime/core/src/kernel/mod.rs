@@ -34,7 +34,7 @@ pub use rows::{Arenas, LANE_GROUP, Rows, Segment};
 pub struct Kernel {
     ir: KernelIr,
     types: Box<[Scalar]>,
-    prepared: interp::Prepared,
+    prepared: interp::PreparedKernel,
     native: OnceLock<NativeCode>,
 }
 
@@ -76,7 +76,7 @@ impl Kernel {
     /// # Errors
     /// The faults that [`KernelIr::verify`] finds.
     pub fn new(ir: KernelIr) -> Result<Kernel, IrError> {
-        let prepared = interp::Prepared::new(&ir)?;
+        let prepared = interp::PreparedKernel::new(&ir)?;
         let types = ir.register_types()?.into();
         Ok(Kernel { ir, types, prepared, native: OnceLock::new() })
     }

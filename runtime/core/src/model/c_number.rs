@@ -34,6 +34,9 @@ pub enum NumberError {
 /// The number that `text` begins with, and its length in bytes. Accepts decimal
 /// and hexadecimal notation, `inf`, `infinity` and `nan`, with an optional
 /// sign.
+///
+/// # Errors
+/// The text does not begin with a number, or the number is out of range.
 pub fn leading_number(text: &str) -> Result<(f64, usize), NumberError> {
     let bytes = text.as_bytes();
     let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));

@@ -107,6 +107,9 @@ impl RawValue {
 
 impl RawValueRef<'_> {
     /// Like [`RawValue::events`].
+    ///
+    /// # Errors
+    /// As [`RawValue::events`].
     pub fn events(self) -> Result<Vec<EventRecord>, PmStatus> {
         let mut room = [0; 8];
         let (code, bytes) = self.encoded(&mut room).map_err(|_| PmStatus::CONV)?;

@@ -11,9 +11,9 @@ use super::{PmStatus, Units};
 /// The conversion of values from some units to others: `pmConvScale(3)`.
 ///
 /// A value is first multiplied by `mult / div`. Then the extra unit is converted.
-/// An integer is rounded to the nearest one. Or, as in libpcp, it becomes `(value
-/// * mult + div / 2) / div`, truncated toward zero. There, the half divisor is
-/// added to negative values too, and products may overflow.
+/// An integer is rounded to the nearest one. Or, as in libpcp, it becomes
+/// `(value * mult + div / 2) / div`, truncated toward zero. There, the half
+/// divisor is added to negative values too, and products may overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conversion {
     /// Multiplier; at least 1, except in [`Conversion::of_libpcp`].

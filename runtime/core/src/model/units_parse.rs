@@ -65,11 +65,17 @@ impl Units {
     /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and, after
     /// a slash, a divisor. Each is a list, possibly empty, of numbers and of
     /// unit words with exponents (`10 Kbyte^2 / sec`, `temperature (C)`).
+    ///
+    /// # Errors
+    /// A part of the text is not understood; the error has its bytes.
     pub fn parse(text: &str) -> Result<ParsedUnits, UnitsError> {
         parse(text, ExtraUnits::Known)
     }
 
     /// Reads units as PCP 6 does. It does not know the extra units.
+    ///
+    /// # Errors
+    /// As [`Units::parse`].
     pub fn parse_version_6(text: &str) -> Result<ParsedUnits, UnitsError> {
         parse(text, ExtraUnits::Unknown)
     }

@@ -224,6 +224,9 @@ impl RawValueRef<'_> {
     }
 
     /// Like [`RawValue::decode`].
+    ///
+    /// # Errors
+    /// As [`RawValue::decode`].
     pub fn decode(self, value_type: ValueType) -> Result<Value, PmStatus> {
         let mut room = [0; 8];
         let (code, bytes) = match (self.encoded(&mut room), value_type) {

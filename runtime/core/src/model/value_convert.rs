@@ -21,6 +21,9 @@ impl RawValue {
 
 impl RawValueRef<'_> {
     /// Like [`RawValue::extract`].
+    ///
+    /// # Errors
+    /// As [`RawValue::extract`].
     pub fn extract(self, value_type: ValueType, wanted: ValueType) -> Result<Value, PmStatus> {
         let mut room = [0; 8];
         let value = match self.encoded(&mut room) {

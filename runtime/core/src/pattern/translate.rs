@@ -17,7 +17,7 @@ const MAX_REPETITIONS: u32 = 255;
 
 /// The part before a repetition operator.
 #[derive(Clone, Copy, PartialEq)]
-enum Before {
+enum Repeatable {
     /// Start of the pattern, of a group or of an alternative; an anchor.
     Nothing,
     /// Something repeatable whose translation begins at this offset.
@@ -57,7 +57,7 @@ struct Translator<'t> {
     at: usize,
     rest: Peekable<CharIndices<'t>>,
     out: String,
-    before: Before,
+    before: Repeatable,
     /// Groups that are open.
     groups: Vec<Group>,
     /// The whole pattern. It counts as a group without a number.
@@ -94,7 +94,7 @@ impl<'t> Translator<'t> {
             at: 0,
             rest: text.char_indices().peekable(),
             out: String::with_capacity(text.len() * 2),
-            before: Before::Nothing,
+            before: Repeatable::Nothing,
             groups: Vec::new(),
             begun: 0,
             repetitions: 1,
@@ -119,7 +119,7 @@ impl<'t> Translator<'t> {
                         elsewhere: 0,
                     });
                     self.out.push_str(if self.is_backtracking { "(" } else { "(?:" });
-                    self.before = Before::Nothing;
+                    self.before = Repeatable::Nothing;
                 }
                 // Without an open group it is an ordinary character.
                 ')' => match self.groups.pop() {
@@ -129,13 +129,13 @@ impl<'t> Translator<'t> {
                         if group.number < 10 {
                             self.closed |= 1 << group.number;
                         }
-                        self.before = Before::Atom(group.start);
+                        self.before = Repeatable::Atom(group.start);
                     }
                     None => self.literal(')'),
                 },
                 '|' => {
                     self.out.push('|');
-                    self.before = Before::Nothing;
+                    self.before = Repeatable::Nothing;
                     let group = self.groups.last_mut().unwrap_or(&mut self.whole);
                     group.elsewhere |= self.closed;
                     self.closed = group.before;
@@ -156,17 +156,17 @@ impl<'t> Translator<'t> {
     }
 
     fn atom(&mut self, translation: &str) {
-        self.before = Before::Atom(self.out.len());
+        self.before = Repeatable::Atom(self.out.len());
         self.out.push_str(translation);
     }
 
     fn anchor(&mut self, translation: &str) {
         self.out.push_str(translation);
-        self.before = Before::Nothing;
+        self.before = Repeatable::Nothing;
     }
 
     fn literal(&mut self, character: char) {
-        self.before = Before::Atom(self.out.len());
+        self.before = Repeatable::Atom(self.out.len());
         push_literal(&mut self.out, character);
     }
 
@@ -214,7 +214,9 @@ impl<'t> Translator<'t> {
     /// Consumes a run of repetition operators after one atom. Each operator
     /// gets its own group, because the target syntax reads `a*?` differently.
     fn repeat(&mut self, first: char) -> Result<(), PatternError> {
-        let Before::Atom(start) = self.before else { return Err(PatternError::NothingToRepeat) };
+        let Repeatable::Atom(start) = self.before else {
+            return Err(PatternError::NothingToRepeat);
+        };
         let mut operators = Vec::new();
         let mut next = Some(first);
         while let Some(operator) = next {

@@ -17,8 +17,8 @@ use crate::weak_table::WeakTable;
 /// The metrics of one fetch. Two lists with the same metrics and domains are the
 /// same list.
 ///
-/// Each metric should be there once, which nobody checks: a source may deliver
-/// only one of two value sets for a metric that is there twice.
+/// The caller should list each metric once. A source may deliver only one of
+/// two value sets for a metric that is there twice.
 /// [`distinct`](super::distinct) removes repetitions.
 ///
 /// ```

@@ -243,9 +243,9 @@ pub trait FetchSource: MetadataSource {
     /// if the list has no metrics.
     ///
     /// Values have the type of their metric's descriptor. As in libpcp, an
-    /// evaluator reads words and blocks as that type, whatever was written, so
-    /// nobody notices a wrong one of the same size. An evaluator refuses the
-    /// whole fetch if a set is of another metric than the one at its position.
+    /// evaluator reads words and blocks as that type, and does not notice
+    /// another type of the same size. An evaluator refuses the whole fetch if a
+    /// set is of another metric than the one at its position.
     ///
     /// # Errors
     /// The fetch as a whole failed, and the contents of `batch` are

@@ -111,7 +111,7 @@ impl Question<'_> {
     }
 }
 
-/// How recent an instance domain must be.
+/// The required freshness of an instance domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {
     /// Earlier knowledge is enough.
@@ -189,6 +189,9 @@ pub fn of_one_kind<T: TryFrom<Fact>>(
 }
 
 /// Converts an answer to one kind.
+///
+/// # Errors
+/// The status of the answer, or `PM_ERR_IPC` for an answer of another kind.
 pub fn of_kind<T: TryFrom<Fact>>(answer: Answer) -> Result<T, PmStatus> {
     answer?.try_into().map_err(|_| PmStatus::IPC)
 }

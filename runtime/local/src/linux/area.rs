@@ -54,12 +54,12 @@ pub(super) trait AnyArea: Send {
 
 /// An area, and whether it has read its files.
 #[derive(Default)]
-struct Marked<A> {
+struct AreaReading<A> {
     area: A,
     read: ReadMark,
 }
 
-impl<A: Area> Marked<A> {
+impl<A: Area> AreaReading<A> {
     /// The area with what this fetch reads.
     fn current(&mut self, files: &mut Files) -> &mut A {
         if self.read.is_due(files) {
@@ -69,7 +69,7 @@ impl<A: Area> Marked<A> {
     }
 }
 
-impl<A: Area> AnyArea for Marked<A> {
+impl<A: Area> AnyArea for AreaReading<A> {
     fn metrics(&self) -> Vec<Metric> {
         A::TABLES.iter().flat_map(|table| metrics(table)).collect()
     }
@@ -92,5 +92,5 @@ impl<A: Area> AnyArea for Marked<A> {
 
 /// An area that has read nothing yet.
 pub(super) fn area<A: Area>() -> Box<dyn AnyArea> {
-    Box::new(Marked::<A>::default())
+    Box::new(AreaReading::<A>::default())
 }

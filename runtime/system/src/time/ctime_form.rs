@@ -29,12 +29,12 @@ const MORE: &str = "more information expected";
 const HALVES: &[&str] = &["am", "pm"];
 
 /// The unread rest of a text.
-struct Rest<'t> {
+struct Scanner<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Rest<'_> {
+impl Scanner<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -88,7 +88,7 @@ impl DateParts {
     /// # Errors
     /// The text contains something else, or too little.
     pub fn parse(text: &str) -> Result<DateParts, Fault> {
-        let mut rest = Rest { text, at: 0 };
+        let mut rest = Scanner { text, at: 0 };
         let mut parts = DateParts::default();
         let weekday = rest.word(&WEEKDAYS);
         parts.month = rest.word(&MONTHS).and_then(|index| i64::try_from(index + 1).ok());

@@ -26,7 +26,7 @@ pub(super) struct Reference<'z> {
 
 /// A text that is not a point in time: the part that was read, and the fault in
 /// it.
-pub(super) type Misread = (String, Fault);
+pub(super) type TimeFault = (String, Fault);
 
 impl Reference<'_> {
     /// Reads a point in time.
@@ -34,7 +34,7 @@ impl Reference<'_> {
     /// # Errors
     /// The text is not a point in time. The fault is that of the first reading,
     /// because the free form does not say where it fails.
-    pub fn parse(&self, text: &str) -> Result<Timestamp, Misread> {
+    pub fn parse(&self, text: &str) -> Result<Timestamp, TimeFault> {
         let text = trim_c_space(text);
         let (rest, fault) = if let Some(rest) = text.strip_prefix('@') {
             let read = DateParts::parse(rest)

@@ -6,7 +6,7 @@ use pmderive_core::model::{Timestamp, parse_interval, write_fault};
 
 use super::TimeZone;
 use super::ctime_form::Fault;
-use super::specification::{Misread, Reference};
+use super::specification::{Reference, TimeFault};
 
 /// The texts of the options of a time window, as given; see PCPIntro(1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl fmt::Display for WindowError {
 impl std::error::Error for WindowError {}
 
 impl WindowError {
-    fn new(option: WindowOption, (text, (offset, problem)): Misread) -> WindowError {
+    fn new(option: WindowOption, (text, (offset, problem)): TimeFault) -> WindowError {
         WindowError { option, text, offset, problem }
     }
 }

@@ -128,7 +128,7 @@ impl Direct {
                     Direct::advance(left);
                     return Err(io::ErrorKind::TimedOut.into());
                 }
-                // It would be for ever.
+                // The wait would never end.
                 (None, None) => return Err(io::ErrorKind::WouldBlock.into()),
             }
             self.session.resume();

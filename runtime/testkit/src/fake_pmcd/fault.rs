@@ -171,7 +171,7 @@ fn settle_length(pdu: &mut [u8]) {
 #[must_use]
 pub struct Rule {
     fault: Fault,
-    what: What,
+    what: Occasion,
     connection: Option<u64>,
     skip: u32,
     times: Option<u32>,
@@ -188,7 +188,7 @@ pub(super) enum Utterance {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum Occasion {
     AnyReply,
     Greeting,
     Request(PduType),
@@ -197,19 +197,19 @@ enum What {
 impl Rule {
     /// A fault that strikes the next reply to any request, once.
     pub fn new(fault: Fault) -> Rule {
-        Rule { fault, what: What::AnyReply, connection: None, skip: 0, times: Some(1) }
+        Rule { fault, what: Occasion::AnyReply, connection: None, skip: 0, times: Some(1) }
     }
 
     /// Strikes only replies to this kind of request. CREDS and PROFILE have no
     /// replies; for them, only bytes that the fault adds are sent.
     pub fn on(mut self, request: PduType) -> Rule {
-        self.what = What::Request(request);
+        self.what = Occasion::Request(request);
         self
     }
 
     /// Strikes greetings, not replies.
     pub fn on_greeting(mut self) -> Rule {
-        self.what = What::Greeting;
+        self.what = Occasion::Greeting;
         self
     }
 
@@ -239,8 +239,11 @@ impl Rule {
 
     fn concerns(&self, connection: u64, utterance: Utterance) -> bool {
         let what = match (self.what, utterance) {
-            (What::AnyReply, Utterance::Reply(_)) | (What::Greeting, Utterance::Greeting) => true,
-            (What::Request(due), Utterance::Reply(kind) | Utterance::Nothing(kind)) => due == kind,
+            (Occasion::AnyReply, Utterance::Reply(_))
+            | (Occasion::Greeting, Utterance::Greeting) => true,
+            (Occasion::Request(due), Utterance::Reply(kind) | Utterance::Nothing(kind)) => {
+                due == kind
+            }
             _ => false,
         };
         what && self.connection.is_none_or(|number| number == connection)

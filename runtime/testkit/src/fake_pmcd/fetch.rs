@@ -12,7 +12,7 @@ use super::answers::{Answer, Outcome};
 use super::host::{FakeHost, FetchTime, HostState};
 use super::script::Moment;
 use super::session::Client;
-use super::world::Served;
+use super::world::ScriptedMetric;
 
 /// The instances that the fetches of one context return.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ fn write_set(
 /// instead. `form` is that of the set's first value: in place, or not.
 fn write_value(
     state: &HostState,
-    served: &Served,
+    served: &ScriptedMetric,
     moment: &Moment<'_>,
     form: &mut Option<bool>,
     writer: &mut ResultWriter<'_>,

@@ -34,7 +34,7 @@ const MAX_WAITING: usize = 1 << 20;
 pub fn fuzz_session(data: &[u8]) {
     match data.split_first() {
         Some((first, rest)) if first & 1 == 1 => any_requests(rest),
-        Some((_, rest)) => Coupled::new(Choices(rest)).run(),
+        Some((_, rest)) => CoupledPeers::new(Choices(rest)).run(),
         None => {}
     }
 }
@@ -115,7 +115,7 @@ impl Choices<'_> {
 }
 
 /// A request under way, in a form that its reply can be compared with.
-enum Asked {
+enum SentRequest {
     Ids(Vec<&'static str>),
     Desc(Pmid),
     Descs(Vec<Pmid>),
@@ -130,22 +130,22 @@ enum Asked {
     Fetch(Vec<Pmid>, Arc<FetchRequest>),
 }
 
-struct Coupled<'d> {
+struct CoupledPeers<'d> {
     choices: Choices<'d>,
     host: Arc<FakeHost>,
     session: Session,
     connection: Connection,
     /// True when a fault may have struck what this connection hears.
     struck: bool,
-    asked: std::collections::VecDeque<Asked>,
+    asked: std::collections::VecDeque<SentRequest>,
     notices: StateChange,
 }
 
-impl<'d> Coupled<'d> {
-    fn new(mut choices: Choices<'d>) -> Coupled<'d> {
+impl<'d> CoupledPeers<'d> {
+    fn new(mut choices: Choices<'d>) -> CoupledPeers<'d> {
         let features = choices.of(&[super::FEATURES, Features::default()]);
         let host = Arc::new(FakeHost::new(world()).with_features(features));
-        let mut coupled = Coupled {
+        let mut coupled = CoupledPeers {
             session: Session::new(&host),
             connection: Connection::new(ConnectionConfig::default()),
             host,
@@ -196,51 +196,56 @@ impl<'d> Coupled<'d> {
         let asked = match choices.byte() % 12 {
             0 => {
                 let count = choices.byte() % 4 + 1;
-                Asked::Ids((0..count).map(|_| choices.of(&NAMES)).collect())
+                SentRequest::Ids((0..count).map(|_| choices.of(&NAMES)).collect())
             }
-            1 => Asked::Descs((0..choices.byte() % 4 + 1).map(metric).collect()),
-            2 => Asked::Instances(choices.of(&DOMAINS)),
-            3 => Asked::Instance(choices.of(&DOMAINS), choices.of(&["sda", "sdb", "new", "none"])),
-            4 => Asked::InstanceName(choices.of(&DOMAINS), choices.of(&[0, 1, 2, 7, -2])),
-            5 => Asked::Traverse(choices.of(&NAMES)),
-            6 => Asked::Children(choices.of(&NAMES)),
-            7 => Asked::NamesOf(metric(choices.byte())),
-            8 => Asked::Text(metric(choices.byte())),
+            1 => SentRequest::Descs((0..choices.byte() % 4 + 1).map(metric).collect()),
+            2 => SentRequest::Instances(choices.of(&DOMAINS)),
+            3 => SentRequest::Instance(
+                choices.of(&DOMAINS),
+                choices.of(&["sda", "sdb", "new", "none"]),
+            ),
+            4 => SentRequest::InstanceName(choices.of(&DOMAINS), choices.of(&[0, 1, 2, 7, -2])),
+            5 => SentRequest::Traverse(choices.of(&NAMES)),
+            6 => SentRequest::Children(choices.of(&NAMES)),
+            7 => SentRequest::NamesOf(metric(choices.byte())),
+            8 => SentRequest::Text(metric(choices.byte())),
             9 if self.connection.features().has(Features::LABELS) => {
                 let pmid = metric(choices.byte());
-                Asked::Labels(choices.of(&[LabelLevel::Item(pmid), LabelLevel::Cluster(pmid)]))
+                SentRequest::Labels(
+                    choices.of(&[LabelLevel::Item(pmid), LabelLevel::Cluster(pmid)]),
+                )
             }
-            10 => Asked::Desc(metric(choices.byte())),
+            10 => SentRequest::Desc(metric(choices.byte())),
             _ => {
                 let pmids: Vec<Pmid> =
                     (0..choices.byte() % 8 + 1).map(|_| metric(choices.byte())).collect();
                 let resolution = if highres { Resolution::Nano } else { Resolution::Micro };
                 let request = Arc::new(FetchRequest::new(&pmids, resolution));
-                Asked::Fetch(pmids, request)
+                SentRequest::Fetch(pmids, request)
             }
         };
         let asked = match asked {
-            Asked::Descs(pmids) if !self.connection.features().has(Features::DESCS) => {
-                Asked::Desc(pmids[0])
+            SentRequest::Descs(pmids) if !self.connection.features().has(Features::DESCS) => {
+                SentRequest::Desc(pmids[0])
             }
             asked => asked,
         };
         let request = match &asked {
-            Asked::Ids(names) => Request::LookupNames(names),
-            Asked::Desc(pmid) => Request::LookupDesc(*pmid),
-            Asked::Descs(pmids) => Request::LookupDescs(pmids),
-            Asked::Instances(indom) => Request::InstanceDomain(*indom),
-            Asked::Instance(indom, name) => Request::LookupInstance(*indom, name),
-            Asked::InstanceName(indom, instance) => Request::InstanceName(*indom, *instance),
-            Asked::Traverse(name) => Request::Traverse(name),
-            Asked::Children(name) => Request::Children(name),
-            Asked::NamesOf(pmid) => Request::NamesOf(*pmid),
-            Asked::Text(pmid) => {
+            SentRequest::Ids(names) => Request::LookupNames(names),
+            SentRequest::Desc(pmid) => Request::LookupDesc(*pmid),
+            SentRequest::Descs(pmids) => Request::LookupDescs(pmids),
+            SentRequest::Instances(indom) => Request::InstanceDomain(*indom),
+            SentRequest::Instance(indom, name) => Request::LookupInstance(*indom, name),
+            SentRequest::InstanceName(indom, instance) => Request::InstanceName(*indom, *instance),
+            SentRequest::Traverse(name) => Request::Traverse(name),
+            SentRequest::Children(name) => Request::Children(name),
+            SentRequest::NamesOf(pmid) => Request::NamesOf(*pmid),
+            SentRequest::Text(pmid) => {
                 let (subject, kind) = (TextSubject::Metric(*pmid), TextKind::OneLine);
                 Request::HelpText(TextRequest { subject, kind })
             }
-            Asked::Labels(level) => Request::Labels(*level),
-            Asked::Fetch(_, request) => Request::Fetch(request),
+            SentRequest::Labels(level) => Request::Labels(*level),
+            SentRequest::Fetch(_, request) => Request::Fetch(request),
         };
         match self.connection.request(request) {
             Ok(()) => self.asked.push_back(asked),
@@ -405,8 +410,8 @@ impl<'d> Coupled<'d> {
 
     /// Compares the values with those of the scripts at the moment of the
     /// latest fetch.
-    fn check_result(&self, asked: &Asked, result: &FetchResult) {
-        let Asked::Fetch(pmids, _) = asked else { panic!("a result for another request") };
+    fn check_result(&self, asked: &SentRequest, result: &FetchResult) {
+        let SentRequest::Fetch(pmids, _) = asked else { panic!("a result for another request") };
         let state = self.host.lock();
         assert_eq!(result.sets.len(), pmids.len());
         for (set, pmid) in result.sets.iter().zip(pmids) {
@@ -448,12 +453,12 @@ impl<'d> Coupled<'d> {
         }
     }
 
-    fn expected_failure(&self, asked: &Asked) -> Option<PmStatus> {
+    fn expected_failure(&self, asked: &SentRequest) -> Option<PmStatus> {
         self.expected(asked).err()
     }
 
     /// The world's reply to a request, in readable form.
-    fn expected(&self, asked: &Asked) -> Result<String, PmStatus> {
+    fn expected(&self, asked: &SentRequest) -> Result<String, PmStatus> {
         let state = self.host.lock();
         let metadata = state.world.metadata();
         let of_agent = |domain, unknown| match state.agent(domain) {
@@ -474,45 +479,45 @@ impl<'d> Coupled<'d> {
             format!("{:?}", names.iter().map(plain).collect::<Vec<_>>())
         };
         Ok(match asked {
-            Asked::Ids(names) => match names[..] {
+            SentRequest::Ids(names) => match names[..] {
                 [name] => format!("{:?}", Reply::Ids(vec![metadata.pmid_of(name)?])),
                 _ => {
                     let pmid = |name: &&str| metadata.pmid_of(name).unwrap_or(Pmid::NULL);
                     format!("{:?}", Reply::Ids(names.iter().map(pmid).collect()))
                 }
             },
-            Asked::Desc(pmid) => format!("{:?}", Reply::Desc(desc(*pmid)?)),
-            Asked::Descs(pmids) => match pmids[..] {
+            SentRequest::Desc(pmid) => format!("{:?}", Reply::Desc(desc(*pmid)?)),
+            SentRequest::Descs(pmids) => match pmids[..] {
                 [pmid] => format!("{:?}", Reply::Descs(vec![Some(desc(pmid)?)])),
                 _ => {
                     let descs = pmids.iter().map(|pmid| desc(*pmid).ok()).collect();
                     format!("{:?}", Reply::Descs(descs))
                 }
             },
-            Asked::Instances(indom) => {
+            SentRequest::Instances(indom) => {
                 let domain = domain(*indom)?;
                 let all: Vec<_> =
                     domain.instances().map(|(id, name)| (id, name.as_bytes())).collect();
                 format!("{all:?}")
             }
-            Asked::Instance(indom, name) => {
+            SentRequest::Instance(indom, name) => {
                 let id = domain(*indom)?.lookup(name).ok_or(PmStatus::INST)?;
                 format!("{:?}", Reply::Instance(id))
             }
-            Asked::InstanceName(indom, instance) => {
+            SentRequest::InstanceName(indom, instance) => {
                 let domain = domain(*indom)?;
                 let name = domain.name(*instance).ok_or(PmStatus::INST)?;
                 format!("{:?}", Reply::InstanceName(name.as_bytes()))
             }
-            Asked::Traverse(name) => named(&metadata.traverse(name)?),
-            Asked::Children(name) => {
+            SentRequest::Traverse(name) => named(&metadata.traverse(name)?),
+            SentRequest::Children(name) => {
                 let children = Child::below(name, metadata.traverse(name)?);
                 let plain = |child: &Child| {
                     (Some(i32::from(!child.is_leaf)), child.name.as_bytes().to_vec())
                 };
                 format!("{:?}", children.iter().map(plain).collect::<Vec<_>>())
             }
-            Asked::NamesOf(pmid) => {
+            SentRequest::NamesOf(pmid) => {
                 let names = metadata.names_of(*pmid);
                 if names.is_empty() {
                     of_agent(pmid.domain(), PmStatus::NOAGENT)?;
@@ -520,20 +525,20 @@ impl<'d> Coupled<'d> {
                 }
                 named(&names)
             }
-            Asked::Text(pmid) => {
+            SentRequest::Text(pmid) => {
                 of_agent(pmid.domain(), PmStatus::PMID)?;
                 let subject = TextSubject::Metric(*pmid);
                 let text = metadata.own_text(subject, TextKind::OneLine).ok_or(PmStatus::TEXT)?;
                 format!("{:?}", Reply::Text(text.as_bytes()))
             }
-            Asked::Labels(level) => {
+            SentRequest::Labels(level) => {
                 let (LabelLevel::Item(pmid) | LabelLevel::Cluster(pmid)) = level else {
                     unreachable!("no other level is asked for")
                 };
                 of_agent(pmid.domain(), PmStatus::PMID)?;
                 format!("{:?}", Reply::Labels(state.world.labels(*level).to_vec()))
             }
-            Asked::Fetch(..) => return Err(PmStatus::GENERIC),
+            SentRequest::Fetch(..) => return Err(PmStatus::GENERIC),
         })
     }
 }

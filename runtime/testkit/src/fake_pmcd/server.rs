@@ -99,7 +99,7 @@ impl FakePmcd {
     /// with its port.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub fn listen_tcp(&self, host: &Arc<FakeHost>, address: SocketAddr) -> io::Result<SocketAddr> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;

@@ -28,7 +28,7 @@ pub const PMCD_AGENT: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct World {
     metadata: MemoryMetadata,
-    metrics: HashMap<Pmid, Served>,
+    metrics: HashMap<Pmid, ScriptedMetric>,
     /// Domains whose instances come from a function.
     populations: HashMap<InDom, Population>,
     /// Next cluster and item, and next serial, of each agent.
@@ -50,7 +50,7 @@ impl fmt::Debug for Population {
 
 /// The parts of a metric that a fetch needs.
 #[derive(Clone, Debug)]
-pub(super) struct Served {
+pub(super) struct ScriptedMetric {
     pub desc: MetricDesc,
     pub script: Script,
     pub writable: bool,
@@ -201,7 +201,7 @@ impl World {
             units: metric.units,
         };
         self.metadata.add_metric(metric.name, desc);
-        let served = Served { desc, script: metric.script, writable: metric.writable };
+        let served = ScriptedMetric { desc, script: metric.script, writable: metric.writable };
         self.metrics.insert(pmid, served);
         pmid
     }
@@ -348,7 +348,7 @@ impl World {
     }
 
     /// The parts of a metric that a fetch needs.
-    pub(super) fn served(&self, pmid: Pmid) -> Option<&Served> {
+    pub(super) fn served(&self, pmid: Pmid) -> Option<&ScriptedMetric> {
         self.metrics.get(&pmid)
     }
 

@@ -184,7 +184,7 @@ impl Plan {
         self.form(class, metric).value(self, host, metric, instance, time)
     }
 
-    /// What the values of a metric are like on hosts of a class.
+    /// The form of a metric's values on hosts of a class.
     pub(super) fn form(&self, class: u32, metric: u32) -> Form {
         let Place { domain, kind, rank } = self.place(metric);
         let is_short = domain.is_none() && rank < u32::BITS && class >> rank & 1 == 1;
@@ -197,7 +197,7 @@ impl Plan {
     }
 }
 
-/// What the values of a metric are like.
+/// The form of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Gauge,

@@ -184,7 +184,7 @@ impl Plan {
         let (least, most) = (*self.instances.start(), *self.instances.end());
         let drawn = self.draw(Draw::Instances, &[host.into(), domain.into()]);
         let span = u64::from(most.saturating_sub(least)) + 1;
-        // Below the span, which is hardly more than 32 bits hold.
+        // The result is below the span, which has about 32 bits.
         least.saturating_add((drawn % span) as u32)
     }
 

@@ -41,8 +41,8 @@ pub struct FakeFleet {
     plan: Arc<Plan>,
     hosts: Vec<Arc<FakeHost>>,
     port: u16,
-    refusing: Closed,
-    vanished: Closed,
+    refusing: ClosedPort,
+    vanished: ClosedPort,
     _pmcd: FakePmcd,
 }
 
@@ -66,7 +66,7 @@ impl FakeFleet {
             move |address| hosts.get(plan.host_at(address)? as usize).cloned()
         };
         let port = pmcd.listen_for_many(port, of_address)?;
-        let [refusing, vanished] = [Closed::refusing()?, Closed::vanished()?];
+        let [refusing, vanished] = [ClosedPort::refusing()?, ClosedPort::vanished()?];
         Ok(FakeFleet { plan, hosts, port, refusing, vanished, _pmcd: pmcd })
     }
 
@@ -111,27 +111,27 @@ impl FakeFleet {
     }
 }
 
-/// A port of the loopback device on which no connection comes about.
+/// A port of the loopback device on which no connection succeeds.
 #[derive(Debug)]
-struct Closed {
+struct ClosedPort {
     port: u16,
     socket: TcpSocket,
     _queued: Option<TcpStream>,
 }
 
-impl Closed {
+impl ClosedPort {
     /// Connections are refused: the port is taken, and no process listens.
-    fn refusing() -> io::Result<Closed> {
+    fn refusing() -> io::Result<ClosedPort> {
         let socket = loopback_socket(0)?;
-        Ok(Closed { port: socket.local_addr()?.port(), socket, _queued: None })
+        Ok(ClosedPort { port: socket.local_addr()?.port(), socket, _queued: None })
     }
 
     /// Attempts to connect get no answer: the queue has one place, which a
     /// connection of our own fills for ever.
-    fn vanished() -> io::Result<Closed> {
-        let closed = Closed::refusing()?;
+    fn vanished() -> io::Result<ClosedPort> {
+        let closed = ClosedPort::refusing()?;
         rustix::net::listen(&closed.socket, 0)?;
         let queued = TcpStream::connect((Ipv4Addr::LOCALHOST, closed.port))?;
-        Ok(Closed { _queued: Some(queued), ..closed })
+        Ok(ClosedPort { _queued: Some(queued), ..closed })
     }
 }

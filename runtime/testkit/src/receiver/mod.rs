@@ -37,7 +37,7 @@ pub use remote_write::{Metadata, STALE, Sample, Series, WriteRequest, decode};
 pub(crate) use remote_write::{labels_of, samples_of};
 pub use server::{Listening, Receiver};
 pub use snappy::decompress;
-pub use store::{Reply, Seen};
+pub use store::{ReceivedRequest, Reply};
 
 /// Reads unchecked bytes as a request and its body. Nothing may panic or
 /// allocate memory out of proportion.

@@ -123,7 +123,7 @@ fn text(bytes: &[u8]) -> Result<String, String> {
 /// one of another number is left out, as receivers do.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault.
 pub fn decode(mut message: &[u8]) -> Result<WriteRequest, String> {
     let mut request = WriteRequest::default();
     while let Some(field) = field(&mut message)? {
@@ -184,7 +184,7 @@ fn decode_sample(mut message: &[u8]) -> Result<Sample, String> {
 /// encoded: for receivers of many messages of the same series.
 ///
 /// # Errors
-/// What is wrong with the message.
+/// The fault of the message.
 pub(crate) fn samples_of(
     mut message: &[u8],
     mut take: impl FnMut(&[u8], Sample),

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::http::{Request, read_request, response};
 use super::remote_write::Sample;
-use super::store::{Reply, Seen, Store};
+use super::store::{ReceivedRequest, Reply, Store};
 
 /// Remembers requests and answers them. Clones are the same one.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Receiver {
     }
 
     /// All requests so far.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.store().seen.clone()
     }
 

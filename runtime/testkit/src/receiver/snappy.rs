@@ -72,7 +72,7 @@ fn repeat(out: &mut Vec<u8>, back: usize, length: usize) -> Result<(), String> {
     }
     let (start, mut left) = (out.len() - back, length);
     while left > 0 {
-        // What there is from the start on is repeated as a whole.
+        // All bytes from the start on are repeated as a whole.
         let piece = left.min(out.len() - start);
         out.extend_from_within(start..start + piece);
         left -= piece;

@@ -45,7 +45,7 @@ impl Reply {
 
 /// A request, and what became of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The request as received.
     pub request: Request,
     /// The contents of its body, or its fault.
@@ -63,7 +63,7 @@ pub(super) struct Store {
     script: VecDeque<Reply>,
     /// The reply to requests after the script.
     otherwise: Reply,
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ReceivedRequest>,
     pub stored: HashMap<Labels, Vec<Sample>>,
     pub complaints: Vec<String>,
 }
@@ -112,7 +112,7 @@ impl Store {
             self.complaints.push(verdict.1.clone());
         }
         let content = content.map_err(|(_, reason)| reason);
-        self.seen.push(Seen { request, content, reply: reply.clone() });
+        self.seen.push(ReceivedRequest { request, content, reply: reply.clone() });
         (reply, verdict)
     }
 

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::log::{Entry, Log, What};
-use super::schedule::{Due, Happening, Script, schedule};
+use super::schedule::{HostEvent, ScheduledEvent, Script, schedule};
 use super::socket::Socket;
 use crate::fake_pmcd::{Clock, FakeHost, Fault, Rule, World};
 use crate::fleet::worlds::{hosts, worlds};
@@ -207,7 +207,7 @@ impl Fleet {
     ///
     /// # Panics
     /// If there is no such host.
-    pub fn happen(&self, host: u32, what: Happening) {
+    pub fn happen(&self, host: u32, what: HostEvent) {
         self.network.happen(host, what);
     }
 
@@ -270,8 +270,8 @@ impl Drop for Fleet {
 }
 
 /// Executes the due events.
-async fn drive(network: Arc<Network>, schedule: Vec<Due>) {
-    for Due { at, host, what } in schedule {
+async fn drive(network: Arc<Network>, schedule: Vec<ScheduledEvent>) {
+    for ScheduledEvent { at, host, what } in schedule {
         tokio::time::sleep_until(network.began + at).await;
         network.happen(host, what);
     }
@@ -357,49 +357,49 @@ impl Network {
         Duration::from_millis(drawn % most.saturating_add(1))
     }
 
-    fn happen(&self, host: u32, what: Happening) {
+    fn happen(&self, host: u32, what: HostEvent) {
         let SimHost { pmcd, state, .. } = &self.hosts[host as usize];
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         match what {
-            Happening::Kill => {
+            HostEvent::Kill => {
                 state.killed += 1;
                 pmcd.drop_connections();
             }
-            Happening::Start { class } => {
+            HostEvent::Start { class } => {
                 state.killed -= 1;
                 state.model.class = class;
                 pmcd.replace_world(Arc::clone(&self.worlds[class as usize]));
             }
-            Happening::Refuse => state.refusing += 1,
-            Happening::Accept => state.refusing -= 1,
-            Happening::Stop => {
+            HostEvent::Refuse => state.refusing += 1,
+            HostEvent::Accept => state.refusing -= 1,
+            HostEvent::Stop => {
                 state.stopped += 1;
                 pmcd.stop();
             }
-            Happening::GoOn => {
+            HostEvent::GoOn => {
                 state.stopped -= 1;
                 if state.stopped == 0 {
                     pmcd.go_on();
                 }
             }
-            Happening::Leave => state.absent += 1,
-            Happening::Return => {
+            HostEvent::Leave => state.absent += 1,
+            HostEvent::Return => {
                 state.absent -= 1;
                 pmcd.drop_connections();
             }
-            Happening::Reset => pmcd.drop_connections(),
-            Happening::Forget => state.forgotten += 1,
-            Happening::Remember => state.forgotten -= 1,
-            Happening::Cut { after, by_reset: true } => inject(pmcd, Fault::Reset { after }),
-            Happening::Cut { after, by_reset: false } => inject(pmcd, Fault::Close { after }),
-            Happening::Drip { every } => inject(pmcd, Fault::Drip { every }),
-            Happening::Delay { after, by } => inject(pmcd, Fault::Late { after, by }),
-            Happening::Change { class } => {
+            HostEvent::Reset => pmcd.drop_connections(),
+            HostEvent::Forget => state.forgotten += 1,
+            HostEvent::Remember => state.forgotten -= 1,
+            HostEvent::Cut { after, by_reset: true } => inject(pmcd, Fault::Reset { after }),
+            HostEvent::Cut { after, by_reset: false } => inject(pmcd, Fault::Close { after }),
+            HostEvent::Drip { every } => inject(pmcd, Fault::Drip { every }),
+            HostEvent::Delay { after, by } => inject(pmcd, Fault::Late { after, by }),
+            HostEvent::Change { class } => {
                 state.model.class = class;
                 pmcd.replace_world(Arc::clone(&self.worlds[class as usize]));
             }
-            Happening::Notice => pmcd.notify(StateChange(16)),
-            Happening::Jump { ahead } => {
+            HostEvent::Notice => pmcd.notify(StateChange(16)),
+            HostEvent::Jump { ahead } => {
                 state.model.ahead = ahead;
                 pmcd.set_clock_ahead(ahead);
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pmderive_core::model::Timestamp;
 
-use super::schedule::Happening;
+use super::schedule::HostEvent;
 
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum What {
     /// Something of the script.
-    Happened(Happening),
+    Happened(HostEvent),
     /// A client was connected.
     Connected,
     /// A client was refused.

@@ -67,6 +67,6 @@ mod socket;
 pub use disk::Disk;
 pub use fleet::{Answer, Answers, Fleet, Truth};
 pub use log::{Entry, Log, What};
-pub use receiver::{Mood, Receiver, Said, SeriesId};
-pub use schedule::{Happening, Script};
+pub use receiver::{Mood, Receiver, ReceiverAnswer, SeriesId};
+pub use schedule::{HostEvent, Script};
 pub use socket::Socket;

@@ -53,7 +53,7 @@ impl Mood {
 
 /// A receiver's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum ReceiverAnswer {
     /// A response.
     Status {
         /// Its status.
@@ -140,8 +140,8 @@ impl Receiver {
     }
 
     /// Handles the body of a request and answers. `None` if it never answers.
-    pub fn take(&mut self, body: &[u8], mood: Mood) -> Option<Said> {
-        let status = |status| Some(Said::Status { status, retry_after: None });
+    pub fn take(&mut self, body: &[u8], mood: Mood) -> Option<ReceiverAnswer> {
+        let status = |status| Some(ReceiverAnswer::Status { status, retry_after: None });
         match mood {
             Mood::Well => status(if self.store(body, true) { 204 } else { 400 }),
             Mood::Refuses => {
@@ -151,16 +151,16 @@ impl Receiver {
             Mood::Throttles => {
                 let seconds = mix(&[self.seed, self.requests, 1]) % 20;
                 let retry_after = Some(Duration::from_secs(seconds));
-                Some(Said::Status { status: 429, retry_after })
+                Some(ReceiverAnswer::Status { status: 429, retry_after })
             }
             Mood::Fails => status(500),
             Mood::TakesAndFails => {
                 self.store(body, true);
                 status(500)
             }
-            Mood::Garbage => Some(Said::Broken("invalid HTTP version parsed")),
+            Mood::Garbage => Some(ReceiverAnswer::Broken("invalid HTTP version parsed")),
             Mood::Silent => None,
-            Mood::Away => Some(Said::Broken("Connection refused (os error 111)")),
+            Mood::Away => Some(ReceiverAnswer::Broken("Connection refused (os error 111)")),
         }
     }
 

@@ -116,7 +116,7 @@ enum Kind {
 
 /// Something that happens to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum HostEvent {
     /// pmcd is killed.
     Kill,
     /// It is started again, as one of a class.
@@ -176,41 +176,41 @@ pub enum Happening {
     Remember,
 }
 
-impl fmt::Display for Happening {
+impl fmt::Display for HostEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Happening::Kill => f.write_str("is killed"),
-            Happening::Start { class } => write!(f, "starts as one of class {class}"),
-            Happening::Refuse => f.write_str("begins to refuse connections"),
-            Happening::Accept => f.write_str("accepts connections again"),
-            Happening::Stop => f.write_str("is stopped"),
-            Happening::GoOn => f.write_str("goes on"),
-            Happening::Leave => f.write_str("leaves the network"),
-            Happening::Return => f.write_str("returns to the network"),
-            Happening::Reset => f.write_str("resets its connections"),
-            Happening::Cut { after, by_reset } => {
+            HostEvent::Kill => f.write_str("is killed"),
+            HostEvent::Start { class } => write!(f, "starts as one of class {class}"),
+            HostEvent::Refuse => f.write_str("begins to refuse connections"),
+            HostEvent::Accept => f.write_str("accepts connections again"),
+            HostEvent::Stop => f.write_str("is stopped"),
+            HostEvent::GoOn => f.write_str("goes on"),
+            HostEvent::Leave => f.write_str("leaves the network"),
+            HostEvent::Return => f.write_str("returns to the network"),
+            HostEvent::Reset => f.write_str("resets its connections"),
+            HostEvent::Cut { after, by_reset } => {
                 let how = if *by_reset { "is reset" } else { "ends" };
                 write!(f, "the next reply {how} after {after} bytes")
             }
-            Happening::Drip { every } => write!(f, "the next reply drips, a byte in {every:?}"),
-            Happening::Delay { after, by } => {
+            HostEvent::Drip { every } => write!(f, "the next reply drips, a byte in {every:?}"),
+            HostEvent::Delay { after, by } => {
                 write!(f, "the next reply pauses for {by:?} after {after} bytes")
             }
-            Happening::Change { class } => write!(f, "becomes one of class {class}"),
-            Happening::Notice => f.write_str("gives notice of nothing"),
-            Happening::Forget => f.write_str("is not known by its name"),
-            Happening::Remember => f.write_str("is known by its name again"),
-            Happening::Jump { ahead } => write!(f, "the clock jumps to {ahead:+} ns"),
+            HostEvent::Change { class } => write!(f, "becomes one of class {class}"),
+            HostEvent::Notice => f.write_str("gives notice of nothing"),
+            HostEvent::Forget => f.write_str("is not known by its name"),
+            HostEvent::Remember => f.write_str("is known by its name again"),
+            HostEvent::Jump { ahead } => write!(f, "the clock jumps to {ahead:+} ns"),
         }
     }
 }
 
 /// An event with its time and its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct ScheduledEvent {
     pub at: Duration,
     pub host: u32,
-    pub what: Happening,
+    pub what: HostEvent,
 }
 
 /// Numbers of one host's schedule, one after another.
@@ -243,7 +243,7 @@ impl Draws {
 }
 
 /// All events, in order.
-pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Due> {
+pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<ScheduledEvent> {
     let mut all = Vec::new();
     for host in 0..plan.hosts {
         for (rate, kind) in script.rates() {
@@ -259,64 +259,71 @@ pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Due> {
         }
     }
     // Events of the same time keep the order in which they were drawn.
-    all.sort_by_key(|due: &Due| due.at);
+    all.sort_by_key(|due: &ScheduledEvent| due.at);
     all
 }
 
 /// Adds what one occasion consists of.
-fn happen(plan: &Plan, kind: Kind, at: Duration, host: u32, draws: &mut Draws, all: &mut Vec<Due>) {
-    let mut due = |at, what| all.push(Due { at, host, what });
+fn happen(
+    plan: &Plan,
+    kind: Kind,
+    at: Duration,
+    host: u32,
+    draws: &mut Draws,
+    all: &mut Vec<ScheduledEvent>,
+) {
+    let mut due = |at, what| all.push(ScheduledEvent { at, host, what });
     match kind {
         Kind::Kill => {
-            due(at, Happening::Kill);
+            due(at, HostEvent::Kill);
             let is_upgraded = draws.below(2) == 0;
             let class = if is_upgraded {
                 draws.below(plan.classes.into())
             } else {
                 plan.class(host).into()
             };
-            due(at + draws.while_(), Happening::Start { class: class as u32 });
+            due(at + draws.while_(), HostEvent::Start { class: class as u32 });
         }
         Kind::Refusal => {
-            due(at, Happening::Refuse);
-            due(at + draws.while_(), Happening::Accept);
+            due(at, HostEvent::Refuse);
+            due(at + draws.while_(), HostEvent::Accept);
         }
         Kind::Stop => {
-            due(at, Happening::Stop);
-            due(at + draws.while_(), Happening::GoOn);
+            due(at, HostEvent::Stop);
+            due(at + draws.while_(), HostEvent::GoOn);
         }
         Kind::Absence => {
-            due(at, Happening::Leave);
-            due(at + draws.while_(), Happening::Return);
+            due(at, HostEvent::Leave);
+            due(at + draws.while_(), HostEvent::Return);
         }
-        Kind::Reset => due(at, Happening::Reset),
+        Kind::Reset => due(at, HostEvent::Reset),
         Kind::Cut => {
             let by_reset = draws.below(2) == 0;
-            due(at, Happening::Cut { after: draws.below(2_000) as usize, by_reset });
+            due(at, HostEvent::Cut { after: draws.below(2_000) as usize, by_reset });
         }
         Kind::Drip => {
             let every = Duration::from_millis(1 + draws.below(1_000));
-            due(at, Happening::Drip { every });
+            due(at, HostEvent::Drip { every });
         }
         Kind::Delay => {
             let after = draws.below(2_000) as usize;
-            due(at, Happening::Delay { after, by: draws.while_() });
+            due(at, HostEvent::Delay { after, by: draws.while_() });
         }
         Kind::Change => {
             let class = draws.below(plan.classes.into()) as u32;
-            due(at, Happening::Change { class });
+            due(at, HostEvent::Change { class });
         }
-        Kind::Notice => due(at, Happening::Notice),
+        Kind::Notice => due(at, HostEvent::Notice),
         Kind::Oblivion => {
-            due(at, Happening::Forget);
-            due(at + draws.while_(), Happening::Remember);
+            due(at, HostEvent::Forget);
+            due(at + draws.while_(), HostEvent::Remember);
         }
         Kind::Jump => {
             // A step from a nanosecond to some hours, equally often back and
             // forward.
             let size = (draws.next() >> (20 + draws.below(40))).cast_signed();
             let ahead = if draws.below(2) == 0 { size } else { -size };
-            due(at, Happening::Jump { ahead });
+            due(at, HostEvent::Jump { ahead });
         }
     }
 }
@@ -342,17 +349,17 @@ mod tests {
         let script = Script { kills: 0.25, jumps: 3.5, cuts: 0.0, ..Script::rough(2 * HOUR) };
         let all = schedule(1, &plan, &script);
         assert!(all.is_sorted_by_key(|due| due.at));
-        let count = |is: fn(&Happening) -> bool| all.iter().filter(|due| is(&due.what)).count();
-        assert!((150..250).contains(&count(|what| matches!(what, Happening::Kill))));
-        assert_eq!(count(|what| matches!(what, Happening::Jump { .. })), 2_800);
-        assert_eq!(count(|what| matches!(what, Happening::Cut { .. })), 0);
+        let count = |is: fn(&HostEvent) -> bool| all.iter().filter(|due| is(&due.what)).count();
+        assert!((150..250).contains(&count(|what| matches!(what, HostEvent::Kill))));
+        assert_eq!(count(|what| matches!(what, HostEvent::Jump { .. })), 2_800);
+        assert_eq!(count(|what| matches!(what, HostEvent::Cut { .. })), 0);
         for host in 0..400 {
             // Each period ends after its beginning.
             let mut stopped = 0;
             for due in all.iter().filter(|due| due.host == host) {
                 match due.what {
-                    Happening::Stop => stopped += 1,
-                    Happening::GoOn => stopped -= 1,
+                    HostEvent::Stop => stopped += 1,
+                    HostEvent::GoOn => stopped -= 1,
                     _ => {}
                 }
                 assert!(stopped >= 0);

@@ -1,4 +1,4 @@
-//! The instances of which a metric may have values anywhere in the archive.
+//! The instances that may have values of a metric anywhere in the archive.
 //!
 //! Input: all instances of a domain with the times during which they exist, and the
 //! instances in value sets. Output: lanes, one per instance in libpcp's order of

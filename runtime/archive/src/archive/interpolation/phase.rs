@@ -12,7 +12,8 @@ pub(super) enum Phase {
     /// A fetch at a time, in seconds since the start of the archive.
     Continuing {
         last: f64,
-        /// What it wrote, if another fetch may differ only in its numbers.
+        /// The part that it wrote, if another fetch may differ only in its
+        /// numbers.
         written: Option<SteadyPart>,
     },
     /// A fetch that failed because of damage. The damage was reported, and the next
@@ -31,7 +32,7 @@ impl Phase {
         }
     }
 
-    /// What the last fetch wrote, which is forgotten.
+    /// Takes the part that the last fetch wrote.
     pub(super) fn take_written(&mut self) -> Option<SteadyPart> {
         match self {
             Phase::Continuing { written, .. } => written.take(),

@@ -55,7 +55,7 @@ pub(super) struct Track {
     pub(super) lanes: Lanes,
     /// Contents of values that are not numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
-    /// What was found at the time of the last fetch.
+    /// The values found at the time of the last fetch.
     pub(super) steady: Steady,
 }
 

@@ -20,8 +20,8 @@ use super::decode::Copied;
 use super::general::General;
 use super::history::{HistoryStore, kept_in};
 use super::layout::{Frame, Layout, OutputPlan, POISON, SectionId, Sections};
-use super::selected::Selected;
-use super::shared_layouts::{InCommon, SharedLayouts};
+use super::selected::SelectedNames;
+use super::shared_layouts::{SharedLayouts, SharedParts};
 use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
@@ -92,7 +92,7 @@ pub struct Evaluator {
     program: Arc<Program>,
     binding: Arc<Binding>,
     list: FetchList,
-    selected: Selected,
+    selected: SelectedNames,
     verdicts: Verdicts,
     /// The current layout.
     layout: Option<Layout>,
@@ -101,7 +101,7 @@ pub struct Evaluator {
     /// Stamp of the frame when the layout was last laid out in it.
     stamp: Option<u64>,
     /// Plans that all evaluators of the program share.
-    shared: Arc<dyn InCommon>,
+    shared: Arc<dyn SharedParts>,
     history: HistoryStore,
     windows: WindowStore,
     /// Outputs that need the general path in the current layout, ascending.
@@ -215,21 +215,21 @@ impl Evaluator {
     }
 
     /// Makes the evaluator share layouts with other evaluators of the program.
-    pub fn sharing(self, shared: Arc<dyn InCommon>) -> Evaluator {
+    pub fn sharing(self, shared: Arc<dyn SharedParts>) -> Evaluator {
         Evaluator { shared, ..self }
     }
 
     fn assemble(
         program: Arc<Program>,
         binding: Arc<Binding>,
-        shared: Arc<dyn InCommon>,
+        shared: Arc<dyn SharedParts>,
         history: HistoryStore,
         windows: WindowStore,
     ) -> Evaluator {
         Evaluator {
             list: FetchList::new(binding.pmids.clone(), binding.fetched_domains.clone()),
             binding,
-            selected: Selected::default(),
+            selected: SelectedNames::default(),
             verdicts: Verdicts::default(),
             layout: None,
             returning: Returning::default(),
@@ -253,7 +253,7 @@ impl Evaluator {
         &mut self,
         program: Arc<Program>,
         binding: impl Into<Arc<Binding>>,
-        shared: Arc<dyn InCommon>,
+        shared: Arc<dyn SharedParts>,
     ) {
         let binding = binding.into();
         let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;

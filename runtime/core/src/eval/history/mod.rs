@@ -16,7 +16,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SectionId, SetId, State};
+use super::layout::{
+    Frame, Geometry, Layout, POISON, Placed, Save, SavedOperand, SectionId, SetId, State,
+};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
@@ -312,7 +314,7 @@ impl HistoryStore {
 }
 
 /// The place in which the operand of a history is kept, if it has a column.
-pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State, &Kept)> {
+pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State, &SavedOperand)> {
     let home = layout.sections.histories[history.index()];
     let state = layout.state(home.section)?;
     let kept = state.plan.histories[home.at as usize].as_ref().ok()?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plan::{Aligned, Call, FirstLane, Kept, Place, Row};
+use super::plan::{Aligned, Call, FirstLane, Place, Row, SavedOperand};
 use super::planning::Builder;
 use super::shape::{NodeShape, SetId};
 use crate::kernel::{Body, KernelRef};
 use crate::program::{Op, PreviousLanes, Status, Step, StepOperand};
 
 impl Builder<'_> {
-    pub(super) fn calls(&mut self, histories: &[Result<Kept, Status>]) -> Box<[Arc<Call>]> {
+    pub(super) fn calls(&mut self, histories: &[Result<SavedOperand, Status>]) -> Box<[Arc<Call>]> {
         let program = self.program;
         let mut calls: Vec<(u32, KernelRef, Vec<Row>, Vec<Place>)> = Vec::new();
         let mut call_of: FxHashMap<(u32, &KernelRef), usize> = FxHashMap::default();
@@ -63,7 +63,7 @@ impl Builder<'_> {
         operand: &StepOperand,
         wanted: SetId,
         level: u32,
-        histories: &[Result<Kept, Status>],
+        histories: &[Result<SavedOperand, Status>],
     ) -> Place {
         // Operands of a regular step are regular and have values, so they have
         // places.
@@ -112,7 +112,7 @@ impl Builder<'_> {
     pub(super) fn find_pieces(
         &mut self,
         calls: &[Arc<Call>],
-        histories: &[Result<Kept, Status>],
+        histories: &[Result<SavedOperand, Status>],
         firsts: &[FirstLane],
     ) {
         let is_reduction = |call: &&Arc<Call>| {
@@ -133,7 +133,7 @@ impl Builder<'_> {
     }
 
     /// The first lanes of this section's columns that other sections need.
-    pub(super) fn firsts(&self, histories: &[Result<Kept, Status>]) -> Box<[FirstLane]> {
+    pub(super) fn firsts(&self, histories: &[Result<SavedOperand, Status>]) -> Box<[FirstLane]> {
         let section = &self.sections[self.section];
         let lane = |first: &super::sections::First| {
             let (from, have, of, width) = match first.operand {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shape::{SetId, Shape};
-use super::{Plan, SectionId, State, Taken};
+use super::{FilterChoices, Plan, SectionId, State};
 use crate::eval::lanes::{are_same, has_repeats};
 use crate::model::InstId;
 
@@ -26,7 +26,7 @@ pub struct Draft {
     /// The instances of each set.
     pub sets: Vec<Arc<[InstId]>>,
     /// The instances that filters choose.
-    pub taken: Taken,
+    pub taken: FilterChoices,
     /// False if the draft serves only one fetch. Either a value could not be
     /// decoded, so the same counts may mean something else next time; or a
     /// previous sample has other lanes than its operand now; or a filter left
@@ -53,7 +53,7 @@ impl Draft {
             shape: Shape::default(),
             plan: None,
             sets: Vec::new(),
-            taken: Taken::default(),
+            taken: FilterChoices::default(),
             lasting: true,
             repeats: Vec::new(),
             index: HashMap::new(),

@@ -39,7 +39,7 @@ pub use draft::Draft;
 pub use frame::{Expected, Frame};
 pub use geometry::Geometry;
 pub use placed::{Copy, Placed, Save};
-pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
+pub use plan::{GeneralPlan, OutputPlan, Place, Plan, SavedOperand};
 pub use pool::Pool;
 pub use sections::{SectionId, Sections};
 pub use shape::{SetId, Shape};
@@ -77,7 +77,7 @@ pub struct State {
     pub sets: Box<[Arc<[InstId]>]>,
     /// For each filter by pattern, the instances that it chooses among all that
     /// its operand can have.
-    pub taken: Taken,
+    pub taken: FilterChoices,
     /// False for a state that serves only one fetch.
     pub lasting: bool,
 }
@@ -103,20 +103,20 @@ impl State {
 /// The instances that filters by pattern choose, by node. A search may be too
 /// long to decide.
 #[derive(Debug, Default, PartialEq)]
-pub struct Taken(Vec<(NodeId, TakenIds)>);
+pub struct FilterChoices(Vec<(NodeId, ChosenIds)>);
 
 /// The instances that one filter chooses, or the status if the search was too
 /// long.
-pub type TakenIds = Result<Arc<[InstId]>, PmStatus>;
+pub type ChosenIds = Result<Arc<[InstId]>, PmStatus>;
 
-impl Taken {
+impl FilterChoices {
     /// Adds the result of a filter. Nodes must come in ascending order.
-    pub fn insert(&mut self, node: NodeId, taken: TakenIds) {
+    pub fn insert(&mut self, node: NodeId, taken: ChosenIds) {
         self.0.push((node, taken));
     }
 
     /// The result of a filter, if it was evaluated.
-    pub fn get(&self, node: NodeId) -> Option<&TakenIds> {
+    pub fn get(&self, node: NodeId) -> Option<&ChosenIds> {
         let at = self.0.binary_search_by_key(&node, |(id, _)| *id).ok()?;
         Some(&self.0[at].1)
     }
@@ -176,7 +176,7 @@ impl Layout {
 
     /// The place in which the operand of a history is kept, or its status if it
     /// has no column.
-    pub fn kept(&self, history: HistoryId) -> Option<&Result<Kept, Status>> {
+    pub fn kept(&self, history: HistoryId) -> Option<&Result<SavedOperand, Status>> {
         let home = self.sections.histories[history.index()];
         let state = self.state(home.section)?;
         state.plan.histories.get(home.at as usize)
@@ -190,7 +190,7 @@ impl Layout {
     }
 
     /// The instances that a filter by a pattern chooses, if it was evaluated.
-    pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
+    pub fn taken(&self, node: NodeId) -> Option<&ChosenIds> {
         self.state(self.sections.section_of(node))?.taken.get(node)
     }
 

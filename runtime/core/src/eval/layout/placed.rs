@@ -25,7 +25,7 @@ pub struct Placed {
     room: usize,
     geometry: Geometry,
     /// Columns in other lanes, parallel to the plan's list of them.
-    aligned: Vec<InOtherLanes>,
+    aligned: Vec<AlignedColumn>,
     /// Copies, by level.
     pub copies: Vec<Copy>,
     /// Kernel calls, by level as in the plan.
@@ -38,7 +38,7 @@ pub struct Placed {
 
 /// A column in the lanes of another set.
 #[derive(Clone, Debug)]
-enum InOtherLanes {
+enum AlignedColumn {
     /// In one piece, at this offset.
     At(u32),
     /// In pieces of the column at this offset.
@@ -138,7 +138,7 @@ impl Placed {
             }
             Place::Kept { .. } => self.geometry.kept(place),
             Place::Aligned(at) => match self.aligned[at as usize] {
-                InOtherLanes::At(offset) | InOtherLanes::Pieces(offset, _) => offset,
+                AlignedColumn::At(offset) | AlignedColumn::Pieces(offset, _) => offset,
             },
         }
     }
@@ -158,8 +158,8 @@ impl Placed {
     /// The piece of a column that contains a lane, if the column is in pieces.
     fn run(&self, place: Place, lane: u32) -> Option<&Run> {
         match &self.aligned[place.aligned()? as usize] {
-            InOtherLanes::At(_) => None,
-            InOtherLanes::Pieces(_, runs) => runs.iter().rfind(|run| run.to <= lane),
+            AlignedColumn::At(_) => None,
+            AlignedColumn::Pieces(_, runs) => runs.iter().rfind(|run| run.to <= lane),
         }
     }
 
@@ -229,7 +229,7 @@ impl Placed {
         }
         self.calls.truncate(plan.calls.len());
         self.calls.reserve_exact(plan.calls.len() - self.calls.len());
-        let has_pieces = self.aligned.iter().any(|one| matches!(one, InOtherLanes::Pieces(..)));
+        let has_pieces = self.aligned.iter().any(|one| matches!(one, AlignedColumn::Pieces(..)));
         let mut offsets = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
             let ir = call.kernel.ir();
@@ -285,11 +285,11 @@ impl Placed {
             });
             let (from, to) = (self.offset(one.from), self.offset(one.to));
             if let [run] = runs[..] {
-                self.aligned.push(InOtherLanes::At(from + run.from * one.width));
+                self.aligned.push(AlignedColumn::At(from + run.from * one.width));
                 continue;
             }
             if !one.in_one_piece && runs.len() * LONG <= state.sets[one.want.index()].len() {
-                self.aligned.push(InOtherLanes::Pieces(from, Arc::clone(runs)));
+                self.aligned.push(AlignedColumn::Pieces(from, Arc::clone(runs)));
                 continue;
             }
             let kept = Placed::is_kept(one.from);
@@ -301,7 +301,7 @@ impl Placed {
                 to: to + run.to * one.width,
                 bytes: run.len * one.width,
             }));
-            self.aligned.push(InOtherLanes::At(to));
+            self.aligned.push(AlignedColumn::At(to));
         }
         for first in &plan.firsts {
             let lane = match (state.sets.get(first.have.index()), state.sets.get(first.of.index()))

@@ -44,7 +44,7 @@ pub struct Plan {
     /// The way in which histories keep their operands, parallel to the
     /// section's histories. The error is the operand's status if it has no
     /// column now.
-    pub histories: Box<[Result<Kept, Status>]>,
+    pub histories: Box<[Result<SavedOperand, Status>]>,
     /// The plans of outputs, parallel to the section's outputs.
     pub outputs: List<OutputPlan>,
 }
@@ -179,7 +179,7 @@ pub struct Row {
 
 /// The columns of an operand that a history keeps as the next sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kept {
+pub struct SavedOperand {
     /// The set of the operand's lanes.
     pub set: SetId,
     /// The operand's column.
@@ -193,7 +193,7 @@ pub struct Kept {
     pub other: Option<SetId>,
 }
 
-impl Kept {
+impl SavedOperand {
     /// The set of the previous sample's lanes, until the operand's column
     /// replaces it.
     pub fn previous(&self) -> SetId {

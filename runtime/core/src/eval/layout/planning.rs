@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plan::{Aligned, Fill, FillBits, GeneralPlan, Kept, OutputPlan, Place, Plan};
+use super::plan::{Aligned, Fill, FillBits, GeneralPlan, OutputPlan, Place, Plan, SavedOperand};
 use super::pool::Pool;
 use super::sections::{SectionId, Sections};
 use super::shape::{NodeShape, SetId, Shape};
@@ -220,8 +220,8 @@ impl Builder<'_> {
         fills.into()
     }
 
-    /// Gives a place to every history whose operand has a column.
-    fn histories(&mut self) -> Vec<Result<Kept, Status>> {
+    /// Assigns a place to every history whose operand has a column.
+    fn histories(&mut self) -> Vec<Result<SavedOperand, Status>> {
         let program = self.program;
         let section = &self.sections[self.section];
         let histories = section.histories.iter().enumerate().map(|(at, history)| {
@@ -240,7 +240,7 @@ impl Builder<'_> {
                 set => self.kept(set, width),
             };
             let other = self.shape.before[at];
-            Ok(Kept { set: shape.set, from: Place::Fixed(0), to, scalar, other })
+            Ok(SavedOperand { set: shape.set, from: Place::Fixed(0), to, scalar, other })
         });
         histories.collect()
     }

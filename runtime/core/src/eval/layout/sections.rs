@@ -272,7 +272,7 @@ impl Sections {
         }
     }
 
-    /// Gives each single value its offset.
+    /// Assigns each single value its offset.
     fn place_single_values(&mut self, program: &Program) {
         let mut size = program.histories.len() as u32 * 8;
         let mut next = |count: u32| {

@@ -140,8 +140,7 @@ impl Coverage {
         self.edge(side).reader.damaged(damage)
     }
 
-    /// Frees the buffer on the side that time moves away from, because hardly anything
-    /// is read there.
+    /// Frees the buffer on the side that time moves away from, where reads are rare.
     pub(in crate::archive::interpolation) fn release(&mut self) {
         match self.travel {
             Travel::Forward => self.behind.reader.release(),
