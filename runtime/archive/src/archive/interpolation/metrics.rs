@@ -266,7 +266,10 @@ impl Metrics {
             sets.push(Noted { track: *id, start: set.start, shape });
         }
         *noted += note_sets(sets, at, tracks, domains);
-        known.learn(&encoded, || sets.as_slice().into());
+        // Backwards, lanes need more memory. A context stays small without forms.
+        if side == Side::Ahead {
+            known.learn(&encoded, || sets.as_slice().into());
+        }
         Ok(())
     }
 
