@@ -7,7 +7,7 @@ use pmderive::Escaping;
 use pmderive::SourceId;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Shown};
+use pmderive::engine::{Backend, Engine, ReportSample};
 use pmderive::internal::jit;
 use pmderive::report::samples::{Digits, Form};
 use pmderive::syntax::parse_expr;
@@ -110,14 +110,7 @@ fn fetches(stage: Stage<'_>) {
     let names = (0..INSTANCES).map(|id| (id, format!("i{id}").into())).collect();
     let domains = vec![Some(Arc::new(InstanceDomain::new(names))); COUNT as usize];
     let metrics = &compiled.metrics;
-    let shown = Shown {
-        source: "synth",
-        metrics,
-        values: &values,
-        domains: &domains,
-        mistakes: &[],
-        lacking: &[],
-    };
+    let shown = ReportSample::new("synth", metrics, &values, &domains);
     for (name, form) in [("text", Form::Text), ("CSV", Form::Csv), ("JSON", Form::Json)] {
         let mut renderer = form.renderer(true, false, None, Escaping::Off, Digits::Shortest);
         let mut out = String::new();

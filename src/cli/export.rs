@@ -9,7 +9,7 @@ use clap::Args;
 use pmderive_runtime::context::Context as AnySource;
 use rustix::io::Errno;
 
-use crate::engine::{Metric, Registry, Shown};
+use crate::engine::{Metric, Registry, ReportSample};
 use crate::escape;
 use crate::report::table::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
@@ -219,7 +219,7 @@ impl Sink for Table<'_> {
         Ok(())
     }
 
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), Stop> {
         self.samples += 1;
         let Some(exporter) = &mut self.exporter else { return Ok(()) };
         let mut written = exporter.sample(shown);

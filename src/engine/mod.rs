@@ -61,7 +61,7 @@ pub use metric::Metric;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
-pub use report_sample::{Finding, Shown};
+pub use report_sample::{Finding, ReportSample};
 pub use selection::Selection;
 use session::SessionParts;
 pub use session::{Reading, Readings, ReadingsIter, Reads, Sample, Session, Space};

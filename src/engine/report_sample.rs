@@ -11,7 +11,7 @@ use super::metric::Metric;
 
 /// One sample in a form for reports.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'s> {
+pub struct ReportSample<'s> {
     /// Name of the source.
     pub source: &'s str,
     /// The metrics, in the order of the request.
@@ -42,7 +42,18 @@ pub enum Finding<'s> {
     Unusable(PmStatus, &'s str),
 }
 
-impl<'s> Shown<'s> {
+impl<'s> ReportSample<'s> {
+    /// A sample without mistakes, of a source that has all metrics at each time. `domains` are
+    /// those of [`Sample::domains`](super::Sample::domains), parallel to `metrics`.
+    pub fn new(
+        source: &'s str,
+        metrics: &'s [Metric],
+        values: &'s Evaluation<'s>,
+        domains: &'s [Option<Arc<InstanceDomain>>],
+    ) -> ReportSample<'s> {
+        ReportSample { source, metrics, values, domains, mistakes: &[], lacking: &[] }
+    }
+
     /// The metrics with their results, in the order of the request.
     pub fn findings(&self) -> impl Iterator<Item = (&'s Metric, Finding<'s>)> + '_ {
         (0..self.metrics.len()).map(|index| (&self.metrics[index], self.finding(index)))

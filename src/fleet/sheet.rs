@@ -19,7 +19,7 @@ use super::columns::{Column, write_numbers};
 use super::frame::{ExportedMetric, Frame};
 use crate::bind::Desc;
 use crate::diag::Diagnostics;
-use crate::engine::{Backend, Engine, Metric, Registry, Shown};
+use crate::engine::{Backend, Engine, Metric, Registry, ReportSample};
 use crate::text::SourceMap;
 
 /// The domain number of all identifiers here. It is never shown.
@@ -98,7 +98,7 @@ impl Sheet {
         hosts: &[Frame],
         fleet: Option<&Frame>,
         mistake: impl Fn(&str) -> Option<String>,
-        show: impl FnOnce(&Shown<'_>) -> Result<(), E>,
+        show: impl FnOnce(&ReportSample<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.forget();
         let mut shapes: Vec<Shape> = Vec::new();
@@ -134,7 +134,7 @@ impl Sheet {
         let Sheet { source, evaluator, workspace, .. } = self;
         // A source in memory does not fail.
         let Ok((values, _)) = evaluator.fetch(source, workspace) else { return Ok(()) };
-        show(&Shown {
+        show(&ReportSample {
             source: "the fleet",
             metrics: &metrics,
             values: &values,

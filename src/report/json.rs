@@ -11,7 +11,7 @@ use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::program::Status;
 
 use crate::bind::Desc;
-use crate::engine::{Finding, Metric, Shown};
+use crate::engine::{Finding, Metric, ReportSample};
 use crate::report::plain;
 use crate::text::json::{Object, write_object, write_string};
 
@@ -95,7 +95,7 @@ pub fn write_values_with(
 /// ```
 ///
 /// A value without a domain has instance -1 and no name.
-pub fn write_sample(out: &mut String, shown: &Shown<'_>) {
+pub fn write_sample(out: &mut String, shown: &ReportSample<'_>) {
     write_object(out, |sample| {
         sample.value("t", format_args!("\"{}\"", shown.values.timestamp()));
         sample.text("source", shown.source);
@@ -107,7 +107,7 @@ pub fn write_sample(out: &mut String, shown: &Shown<'_>) {
 
 fn write_metric(
     out: &mut String,
-    shown: &Shown<'_>,
+    shown: &ReportSample<'_>,
     index: usize,
     metric: &Metric,
     finding: Finding<'_>,

@@ -9,7 +9,7 @@ use pmderive_runtime::program::Reason;
 
 use super::table::Sampling;
 use crate::bind::Desc;
-use crate::engine::{Finding, Shown};
+use crate::engine::{Finding, ReportSample};
 
 /// One row, without the fields that all rows of its sample share.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl fmt::Display for Without {
 /// # Errors
 /// The error of the function.
 pub fn for_each_row<E>(
-    shown: &Shown<'_>,
+    shown: &ReportSample<'_>,
     sampling: Sampling,
     mut take: impl FnMut(Row<'_>) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -14,8 +14,8 @@ use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{
-    Backend, Definitions, Engine, Finding, Registered, Registry, Sample, Session, Shown, Space,
-    needed,
+    Backend, Definitions, Engine, Finding, Registered, Registry, ReportSample, Sample, Session,
+    Space, needed,
 };
 use crate::syntax::{name_mistake, nearest};
 use crate::text::SourceMap;
@@ -323,7 +323,7 @@ fn got<'g>(
         Err(error) => return Got::Failed(error.status(), None),
     };
     let Sample { metrics, values, .. } = sample;
-    let shown = Shown { source: "", metrics, values, domains: &[], mistakes: &[], lacking: &[] };
+    let shown = ReportSample::new("", metrics, values, &[]);
     match shown.finding(index) {
         Finding::Values(values) => {
             let indom = metrics[index].desc.ok().and_then(|desc| desc.indom);

@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registry, Shown, Space};
+use pmderive::engine::{Backend, Engine, Registry, ReportSample, Space};
 use pmderive::report::table::{Destination, Format, Sampling, export};
 use pmderive_runtime::context::Context as Source;
 
@@ -148,14 +148,7 @@ fn memory_does_not_grow_with_the_table() {
     session.sample(&mut space).map(|_| ()).expect("a sample");
     let sample = session.sample(&mut space).expect("a sample");
     let domains = vec![None; sample.metrics.len()];
-    let shown = Shown {
-        source: "fleet",
-        metrics: sample.metrics,
-        values: &sample.values,
-        domains: &domains,
-        mistakes: &[],
-        lacking: &[],
-    };
+    let shown = ReportSample::new("fleet", sample.metrics, &sample.values, &domains);
     let folder = tempfile::tempdir().expect("a folder");
     for format in [Format::Csv, Format::Json, Format::Arrow, Format::Parquet] {
         let destination = Destination::file(&folder.path().join("table")).expect("a file");

@@ -9,7 +9,7 @@ use crate::cli::samples::run::Sink;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
-use crate::engine::{Metric, Shown};
+use crate::engine::{Metric, ReportSample};
 use crate::report::samples::{Digits, Form, Renderer};
 
 /// The purpose that a form serves.
@@ -62,7 +62,7 @@ impl Printer {
 }
 
 impl Sink for Printer {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), Stop> {
         self.renderer.sample(shown, &mut self.buffer);
         self.write()
     }

@@ -15,7 +15,7 @@ use pmderive_runtime::time::TimeZone;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
-use crate::engine::{Engine, Finding, Metric, Registered, Session, Shown, Space};
+use crate::engine::{Engine, Finding, Metric, Registered, ReportSample, Session, Space};
 
 use super::arguments::SampleArguments;
 use super::pace::Pace;
@@ -43,7 +43,7 @@ pub trait Sink {
     }
 
     /// Takes a sample.
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), Stop>;
 
     /// Called after the last sample, also if the source failed.
     fn end(&mut self, _metrics: &[Metric]) -> Result<(), Stop> {
@@ -357,7 +357,7 @@ impl Selected<'_> {
             }),
             _ => Vec::new(),
         };
-        let shown = Shown {
+        let shown = ReportSample {
             source,
             metrics: sample.metrics,
             values: &sample.values,

@@ -32,7 +32,7 @@ pub struct Sample<'s, S> {
 
 impl<S: FetchSource> Sample<'_, S> {
     /// The instance domain of each metric that has both a domain and values, with
-    /// names as of the fetch; parallel to the metrics. [`Shown`](crate::engine::Shown)
+    /// names as of the fetch; parallel to the metrics. [`ReportSample`](crate::engine::ReportSample)
     /// needs them.
     ///
     /// # Errors

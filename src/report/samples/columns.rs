@@ -16,7 +16,7 @@ use pmderive_runtime::model::InstId;
 use pmderive_runtime::time::TimeZone;
 
 use super::{Renderer, append, push_time};
-use crate::engine::{Finding, Shown};
+use crate::engine::{Finding, ReportSample};
 use crate::escape::line;
 use crate::report::plain::write_value;
 use crate::text::Escaping;
@@ -76,7 +76,7 @@ impl Columns {
     }
 
     /// Makes columns for the values of a sample, and appends their heading.
-    fn begin_table(&mut self, shown: &Shown<'_>, zone: &str, out: &mut String) {
+    fn begin_table(&mut self, shown: &ReportSample<'_>, zone: &str, out: &mut String) {
         if !self.groups.is_empty() {
             out.push('\n');
         }
@@ -190,7 +190,7 @@ impl Renderer for Columns {
         false
     }
 
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         let mut time = std::mem::take(&mut self.time);
         time.clear();
         push_time(&mut time, shown.values.timestamp(), self.zone.as_ref());

@@ -9,7 +9,7 @@ use std::ops::Range;
 use pmderive_runtime::time::TimeZone;
 
 use super::{Renderer, push_time};
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 use crate::report::csv::{write_field, write_value};
 use crate::report::plain::write_integer;
 use crate::report::rows::for_each_row;
@@ -39,7 +39,7 @@ impl Renderer for Csv {
         false
     }
 
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         self.time.clear();
         push_time(&mut self.time, shown.values.timestamp(), self.zone.as_ref());
         self.time.push(',');

@@ -1,6 +1,6 @@
 //! Samples for programs: one JSON object for each sample, on one line.
 
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 use crate::report::json::write_sample;
 
 use super::Renderer;
@@ -9,7 +9,7 @@ use super::Renderer;
 pub struct Json;
 
 impl Renderer for Json {
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         write_sample(out, shown);
         out.push('\n');
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
-use crate::engine::{Metric, Shown};
+use crate::engine::{Metric, ReportSample};
 pub use crate::text::Escaping;
 
 /// Writes samples in one form.
@@ -23,13 +23,13 @@ pub trait Renderer: Send {
     fn begin(&mut self, _out: &mut String) {}
 
     /// Appends a sample.
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String);
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String);
 
     /// Appends the text after the last sample of these metrics.
     fn end(&mut self, _metrics: &[Metric], _out: &mut String) {}
 
     /// True for a form that leaves out the metrics of which a record has nothing
-    /// ([`Shown::lacking`]).
+    /// ([`ReportSample::lacking`]).
     fn leaves_out(&self) -> bool {
         false
     }

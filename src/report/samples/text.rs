@@ -16,7 +16,7 @@ use pmderive_runtime::program::Reason;
 use pmderive_runtime::time::TimeZone;
 
 use crate::bind::Desc;
-use crate::engine::{Finding, Metric, Shown};
+use crate::engine::{Finding, Metric, ReportSample};
 use crate::escape::line;
 use crate::report::plain::{text, write_integer, write_value};
 use crate::text::Escaping;
@@ -84,7 +84,7 @@ impl Renderer for Text {
         }
     }
 
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         let escaping = self.escaping;
         self.shown.resize(shown.metrics.len(), None);
         if self.several {

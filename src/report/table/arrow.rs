@@ -10,7 +10,7 @@ use super::Schema;
 use super::columns::{Columns, refused};
 use super::destination::Destination;
 use super::exporter::{ExportError, Exporter};
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 
 /// Writes Arrow IPC, with a record batch for each batch of rows.
 pub struct Arrow {
@@ -54,7 +54,7 @@ impl Writer {
 }
 
 impl Exporter for Arrow {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), ExportError> {
         let Arrow { columns, writer } = self;
         columns.sample(shown, |batch| writer.write(&batch))
     }

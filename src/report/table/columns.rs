@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use super::exporter::ExportError;
 use super::{Row, Sampling, Schema};
 use crate::bind::Desc;
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 use crate::report::plain::text;
 use crate::report::rows::for_each_row;
 
@@ -179,7 +179,7 @@ impl Columns {
     /// The error of `write`, or a time is out of range.
     pub fn sample(
         &mut self,
-        shown: &Shown<'_>,
+        shown: &ReportSample<'_>,
         mut write: impl FnMut(RecordBatch) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let time = nanoseconds(shown.values.timestamp())?;

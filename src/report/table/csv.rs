@@ -8,7 +8,7 @@ use pmderive_runtime::model::UtcTime;
 
 use super::{Row, Sampling, Schema};
 use crate::bind::Desc;
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 use crate::report::csv::{write_field, write_value};
 use crate::report::rows::for_each_row;
 use crate::report::samples::Renderer;
@@ -47,7 +47,7 @@ impl Renderer for Csv {
         out.push_str(HEADER);
     }
 
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         let Csv { sampling, host, fields, time } = self;
         time.clear();
         let _ = write!(time, "{},", UtcTime(shown.values.timestamp()));

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use super::destination::Destination;
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 
 /// A table that is being written.
 pub trait Exporter: Send {
@@ -11,7 +11,7 @@ pub trait Exporter: Send {
     ///
     /// # Errors
     /// The rows cannot be written. The table is unusable then.
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError>;
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), ExportError>;
 
     /// Passes the rows so far to the reader of a stream, if the form can be cut there.
     ///

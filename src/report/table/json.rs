@@ -2,7 +2,7 @@
 //! `metrics` ([`Schema`]), then the samples as `eval` prints them.
 
 use super::Schema;
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 use crate::report::samples::{self, Renderer};
 
 /// Writes a line of JSON about the metrics, then a line for each sample.
@@ -24,7 +24,7 @@ impl Renderer for Json {
         out.push_str(&self.head);
     }
 
-    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+    fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         samples::json::Json.sample(shown, out);
     }
 }

@@ -1,11 +1,11 @@
 //! Samples as tables, for programs that analyse them: one row for each value.
 //!
 //! ```text
-//!  source ─► schema   facts about the source and the metrics ──────┐
-//!                                                                  ▼
-//!  Shown ──► rows ─┬─► csv                      ┐
-//!    │             └─► columns ─► arrow │ parquet ├─► Destination
-//!    └───────────────► json                     ┘
+//!  source ─► schema   facts about the source and the metrics ────┐
+//!                                                                ▼
+//!  ReportSample ─► rows ─┬─► csv                        ┐
+//!    │                   └─► columns ─► arrow │ parquet ├─► Destination
+//!    └─────────────────────► json                       ┘
 //! ```
 //!
 //! # Columns
@@ -82,7 +82,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::samples::Renderer;
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 
 pub use super::rows::{Row, Without};
 pub use destination::Destination;
@@ -140,7 +140,7 @@ impl<R: Renderer> Lines<R> {
 }
 
 impl<R: Renderer> Exporter for Lines<R> {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), ExportError> {
         self.text.clear();
         self.renderer.sample(shown, &mut self.text);
         Ok(self.destination.write_all(self.text.as_bytes())?)

@@ -11,7 +11,7 @@ use super::Schema;
 use super::columns::{Columns, metadata, refused};
 use super::destination::Destination;
 use super::exporter::{ExportError, Exporter};
-use crate::engine::Shown;
+use crate::engine::ReportSample;
 
 /// Number of rows in a row group. Readers skip row groups or share them among
 /// processors.
@@ -47,7 +47,7 @@ impl Parquet {
 }
 
 impl Exporter for Parquet {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+    fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), ExportError> {
         let Parquet { columns, writer } = self;
         columns.sample(shown, |batch| writer.write(&batch).map_err(refused))
     }
