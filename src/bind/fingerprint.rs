@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::questions::Found;
+use super::questions::NameAnswer;
 use crate::bind::equivalent_domains::EquivalentDomains;
 
 /// Answers that are the same for all sources of a kind.
@@ -20,7 +20,7 @@ pub(crate) struct Fingerprint {
     /// The answers in the order of the questions, each with its number of
     /// repetitions in a row. Repetitions are common: usually the source knows
     /// none of the definitions' own names. Metrics and domains are numbers.
-    found: Box<[(Found, u32)]>,
+    found: Box<[(NameAnswer, u32)]>,
     /// Pairs of domains, by number, that operators treat as the same.
     equivalent: Box<[(u32, u32)]>,
 }
@@ -45,21 +45,21 @@ impl Fingerprint {
     /// The fingerprint of a source's answers, and the source's own identifiers
     /// in them. `equivalent` is `None` if operators have no equivalent domains.
     pub fn new(
-        found: &[Found],
+        found: &[NameAnswer],
         literals: &Literals,
         equivalent: Option<&EquivalentDomains>,
     ) -> (Fingerprint, Identities) {
         let mut pmids = Numbers::new(&literals.pmids);
         let mut domains = Numbers::new(&literals.domains);
         let found = found.iter().map(|found| match found {
-            Found::Metric(desc) => {
+            NameAnswer::Metric(desc) => {
                 let pmid = Pmid(pmids.of(desc.pmid));
                 let indom = desc.indom.map(|indom| InDom(domains.of(indom)));
-                Found::Metric(MetricDesc { pmid, indom, ..*desc })
+                NameAnswer::Metric(MetricDesc { pmid, indom, ..*desc })
             }
             other => *other,
         });
-        let mut runs: Vec<(Found, u32)> = Vec::new();
+        let mut runs: Vec<(NameAnswer, u32)> = Vec::new();
         for found in found {
             match runs.last_mut() {
                 Some((last, count)) if *last == found => *count += 1,
@@ -73,7 +73,7 @@ impl Fingerprint {
     }
 
     /// The answers, in the order of the questions. Identifiers are numbers.
-    pub fn found(&self) -> impl Iterator<Item = &Found> + Clone {
+    pub fn found(&self) -> impl Iterator<Item = &NameAnswer> + Clone {
         self.found.iter().flat_map(|(found, count)| std::iter::repeat_n(found, *count as usize))
     }
 
@@ -83,13 +83,13 @@ impl Fingerprint {
         for (found, count) in &self.found {
             count.hash(&mut hasher);
             let (kind, PmStatus(status)) = match found {
-                Found::Metric(desc) => {
+                NameAnswer::Metric(desc) => {
                     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
                     (pmid, value_type, indom, semantics, units).hash(&mut hasher);
                     continue;
                 }
-                Found::Unknown(status) => (0u8, *status),
-                Found::NoDescriptor(status) => (1, *status),
+                NameAnswer::Unknown(status) => (0u8, *status),
+                NameAnswer::NoDescriptor(status) => (1, *status),
             };
             (kind, status).hash(&mut hasher);
         }
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use pmderive_runtime::model::{Semantics, Units, ValueType};
 
-    fn metric(pmid: u32, indom: Option<u32>) -> Found {
-        Found::Metric(MetricDesc {
+    fn metric(pmid: u32, indom: Option<u32>) -> NameAnswer {
+        NameAnswer::Metric(MetricDesc {
             pmid: Pmid(pmid),
             value_type: ValueType::U64,
             indom: indom.map(InDom),
@@ -171,7 +171,7 @@ mod tests {
         })
     }
 
-    fn of(found: &[Found]) -> (Fingerprint, Identities) {
+    fn of(found: &[NameAnswer]) -> (Fingerprint, Identities) {
         Fingerprint::new(found, &Literals::default(), None)
     }
 
@@ -181,16 +181,16 @@ mod tests {
         let (other, others) = of(&[metric(20, Some(6)), metric(21, Some(1)), metric(22, Some(6))]);
         assert_eq!(one, other);
         assert_eq!(one.hash(), other.hash());
-        let Found::Metric(desc) = metric(8, Some(3)) else { unreachable!("made as a metric") };
-        let translated = Found::Metric(ids.translation(&others).desc(desc));
+        let NameAnswer::Metric(desc) = metric(8, Some(3)) else { unreachable!("made as a metric") };
+        let translated = NameAnswer::Metric(ids.translation(&others).desc(desc));
         assert_eq!(translated, metric(22, Some(6)));
         for different in [
             [metric(7, Some(3)), metric(9, Some(4)), metric(8, Some(4))],
             [metric(7, Some(3)), metric(9, Some(3)), metric(8, Some(3))],
             [metric(7, Some(3)), metric(9, Some(4)), metric(7, Some(3))],
             [metric(7, Some(3)), metric(9, None), metric(8, Some(3))],
-            [metric(7, Some(3)), metric(9, Some(4)), Found::Unknown(PmStatus::NAME)],
-            [metric(7, Some(3)), metric(9, Some(4)), Found::NoDescriptor(PmStatus::NAME)],
+            [metric(7, Some(3)), metric(9, Some(4)), NameAnswer::Unknown(PmStatus::NAME)],
+            [metric(7, Some(3)), metric(9, Some(4)), NameAnswer::NoDescriptor(PmStatus::NAME)],
         ] {
             assert_ne!(of(&different).0, one, "{different:?}");
         }

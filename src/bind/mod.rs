@@ -15,6 +15,6 @@ mod references;
 pub use definition::{DefinitionId, Desc};
 pub(crate) use fingerprint::{Fingerprint, Identities, Literals};
 pub use names::{Name, Names};
-pub use questions::Found;
+pub use questions::NameAnswer;
 pub(crate) use questions::{Mentions, ask, ask_host, mentions};
 pub(crate) use references::{Reference, name_in, references};

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::definition::{DefinitionId, Desc};
 use super::equivalent_domains::EquivalentDomains;
-use super::questions::Found;
+use super::questions::NameAnswer;
 
 /// The meaning of a name in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,16 +49,16 @@ impl Names {
     /// `is_derived` tells derived metrics by their names; a metric of the
     /// source with the same name takes precedence.
     pub(crate) fn new<'n>(
-        names: impl Iterator<Item = (&'n Arc<str>, &'n Found)>,
+        names: impl Iterator<Item = (&'n Arc<str>, &'n NameAnswer)>,
         is_derived: impl Fn(&str) -> bool,
         equivalent_domains: Arc<EquivalentDomains>,
     ) -> Names {
-        let meaning = |(name, found): (&Arc<str>, &Found)| {
+        let meaning = |(name, found): (&Arc<str>, &NameAnswer)| {
             let meaning = match *found {
-                Found::Metric(desc) => Name::Metric(desc),
-                Found::NoDescriptor(status) => Name::NoDescriptor(status),
-                Found::Unknown(_) if is_derived(name) => Name::Derived(None),
-                Found::Unknown(status) => Name::Unknown(status),
+                NameAnswer::Metric(desc) => Name::Metric(desc),
+                NameAnswer::NoDescriptor(status) => Name::NoDescriptor(status),
+                NameAnswer::Unknown(_) if is_derived(name) => Name::Derived(None),
+                NameAnswer::Unknown(status) => Name::Unknown(status),
             };
             (Arc::clone(name), meaning)
         };

@@ -19,7 +19,7 @@ use crate::syntax::ast::Expr;
 
 /// A source's answer about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum NameAnswer {
     /// A metric.
     Metric(MetricDesc),
     /// Not a metric, with the source's status.
@@ -81,14 +81,14 @@ fn descriptors(pmids: &[Result<Pmid, PmStatus>]) -> Vec<Question<'static>> {
 
 /// Joins the names' identifiers with the descriptors. `descs` has one for each
 /// known metric, in order.
-fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
+fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<NameAnswer> {
     let mut descs = descs.into_iter();
     let found = |pmid: Result<Pmid, PmStatus>| match pmid {
-        Err(status) => Found::Unknown(status),
+        Err(status) => NameAnswer::Unknown(status),
         Ok(_) => match descs.next() {
-            Some(Ok(Fact::Desc(desc))) => Found::Metric(desc),
-            Some(Err(status)) => Found::NoDescriptor(status),
-            Some(Ok(_)) | None => Found::NoDescriptor(PmStatus::PMID),
+            Some(Ok(Fact::Desc(desc))) => NameAnswer::Metric(desc),
+            Some(Err(status)) => NameAnswer::NoDescriptor(status),
+            Some(Ok(_)) | None => NameAnswer::NoDescriptor(PmStatus::PMID),
         },
     };
     pmids.into_iter().map(found).collect()
@@ -101,7 +101,7 @@ fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
 pub(crate) fn ask(
     mentions: &Mentions,
     source: &mut dyn MetadataSource,
-) -> Result<Vec<Found>, SourceError> {
+) -> Result<Vec<NameAnswer>, SourceError> {
     let mut answers = Vec::with_capacity(mentions.names.len());
     source.ask(&mentions.identifiers(), &mut answers)?;
     let pmids = pmids(std::mem::take(&mut answers));
@@ -116,7 +116,7 @@ pub(crate) fn ask(
 pub(crate) async fn ask_host<T: Transport>(
     mentions: &Mentions,
     host: &mut AsyncHostContext<T>,
-) -> Result<Vec<Found>, SourceError> {
+) -> Result<Vec<NameAnswer>, SourceError> {
     let mut answers = Vec::with_capacity(mentions.names.len());
     host.ask(&mentions.identifiers(), &mut answers).await?;
     let pmids = pmids(std::mem::take(&mut answers));

@@ -5,7 +5,6 @@
 //! itself, so one mistake is reported once. Independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
-mod alike;
 pub(crate) mod call;
 mod derive;
 pub(crate) mod names;
@@ -14,6 +13,7 @@ mod pcp;
 pub(crate) mod ternary;
 mod texts;
 pub mod typed;
+mod typed_cache;
 pub(crate) mod types;
 pub mod units;
 
@@ -32,9 +32,9 @@ use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
-pub(crate) use alike::Alike;
 use pcp::Wording;
 use typed::{Decrease, Precision, TypedExpr, TypedId, TypedKind, TypedNode};
+pub(crate) use typed_cache::TypedCache;
 
 /// Names to suggest in place of unknown ones.
 pub trait Suggest {

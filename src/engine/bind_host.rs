@@ -11,7 +11,7 @@ use pmderive_runtime::transport::Transport;
 
 use super::classes::{Class, Compiled};
 use super::{Engine, Registered, Registry, Selection};
-use crate::bind::{Found, ask_host};
+use crate::bind::{NameAnswer, ask_host};
 use crate::diag::Diagnostics;
 
 /// Wakes the waiting tasks when the job ends in any way, also if it never ran.
@@ -28,7 +28,7 @@ impl Drop for EndOnDrop {
 async fn ask_apart<T: Transport>(
     selection: &Selection,
     host: &mut AsyncHostContext<T>,
-) -> Result<Vec<Found>, SourceError> {
+) -> Result<Vec<NameAnswer>, SourceError> {
     let mentions = selection.mentions();
     let found = Box::pin(ask_host(mentions, host)).await?;
     host.settle();
@@ -77,7 +77,7 @@ impl Engine {
     async fn compiled_elsewhere(
         self: &Arc<Self>,
         selection: &Arc<Selection>,
-        found: &[Found],
+        found: &[NameAnswer],
         spec: &HostSpec,
     ) -> Result<Arc<Compiled>, SourceError> {
         let (class, identities) = self.class_of(selection, found, || spec.to_string())?;

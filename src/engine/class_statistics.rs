@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 use super::Engine;
 use super::classes::{Class, Compiled};
 use super::selection::Selection;
-use crate::bind::{Fingerprint, Found, Identities};
+use crate::bind::{Fingerprint, Identities, NameAnswer};
 
 /// Default limit for the number of kinds of sources that have programs at the
 /// same time.
@@ -134,7 +134,7 @@ impl Engine {
     pub(super) fn class_of(
         &self,
         selection: &Arc<Selection>,
-        found: &[Found],
+        found: &[NameAnswer],
         name: impl FnOnce() -> String,
     ) -> Result<(Arc<Class>, Identities), SourceError> {
         let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
@@ -205,15 +205,17 @@ fn difference(
 
 /// The difference between two answers about a name. Identifiers are ignored,
 /// because they depend on earlier differences.
-fn name_difference(name: &str, usual: &Found, other: &Found) -> Option<(Split, String)> {
+fn name_difference(name: &str, usual: &NameAnswer, other: &NameAnswer) -> Option<(Split, String)> {
     let (usual, other) = match (usual, other) {
-        (Found::Metric(usual), Found::Metric(other)) => (usual, other),
+        (NameAnswer::Metric(usual), NameAnswer::Metric(other)) => (usual, other),
         _ if usual == other => return None,
         (_, other) => {
             let words = match other {
-                Found::Metric(_) => format!("`{name}` is a metric"),
-                Found::Unknown(status) => format!("`{name}` is not a metric ({status})"),
-                Found::NoDescriptor(status) => format!("`{name}` has no descriptor ({status})"),
+                NameAnswer::Metric(_) => format!("`{name}` is a metric"),
+                NameAnswer::Unknown(status) => format!("`{name}` is not a metric ({status})"),
+                NameAnswer::NoDescriptor(status) => {
+                    format!("`{name}` has no descriptor ({status})")
+                }
             };
             return Some((Split::Presence, words));
         }

@@ -17,9 +17,9 @@ use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
 use super::vocabulary::{Vocabulary, Words};
 use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{DefinitionId, Desc, Found, Mentions, Name, Names};
+use crate::bind::{DefinitionId, Desc, Mentions, Name, NameAnswer, Names};
 use crate::check::typed::TypedExpr;
-use crate::check::{Alike, Examined, examine};
+use crate::check::{Examined, TypedCache, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::syntax::ControlOption;
@@ -75,7 +75,7 @@ impl Checking<'_> {
     pub fn run(
         &self,
         mentions: &Mentions,
-        found: &[Found],
+        found: &[NameAnswer],
         diagnostics: &mut Diagnostics,
     ) -> Examination {
         let mut names = self.meanings(mentions, found);
@@ -103,7 +103,7 @@ impl Checking<'_> {
     pub fn run_each(
         &self,
         mentions: &Mentions,
-        found: &[Found],
+        found: &[NameAnswer],
         diagnostics: &mut Diagnostics,
         mut take: impl FnMut(DefinitionKey, TypedExpr),
     ) -> Vec<Metric> {
@@ -114,7 +114,7 @@ impl Checking<'_> {
         let mistakes = self.check_each(
             &order,
             &mut names,
-            Some(Alike::default()),
+            Some(TypedCache::default()),
             |id, Examined { typed, is_whole, .. }| {
                 if let Some(output) = outputs.get_mut(id.index())
                     && is_whole
@@ -131,14 +131,14 @@ impl Checking<'_> {
     }
 
     /// The meaning of the names before anything is checked.
-    fn meanings(&self, mentions: &Mentions, found: &[Found]) -> Names {
+    fn meanings(&self, mentions: &Mentions, found: &[NameAnswer]) -> Names {
         let registry = self.registry;
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
         // A definition's own name that nobody mentions means something only if the source knows
         // it. What is not there is unknown.
-        let means = |(at, (_, found)): &(usize, (_, &Found))| {
-            let is_unknown = **found == Found::Unknown(PmStatus::NAME);
+        let means = |(at, (_, found)): &(usize, (_, &NameAnswer))| {
+            let is_unknown = **found == NameAnswer::Unknown(PmStatus::NAME);
             self.are_nested || *at >= mentions.own || !is_unknown
         };
         let names = mentions.names.iter().zip(found).enumerate().filter(means);
@@ -168,13 +168,13 @@ impl Checking<'_> {
     }
 
     /// Checks the definitions in their order; later ones know the earlier ones.
-    /// Gives the results to `take`, and returns the mistakes by position. With `alike` the
+    /// Gives the results to `take`, and returns the mistakes by position. With `typed_trees`, the
     /// results are only the typed trees.
     fn check_each(
         &self,
         order: &Order,
         names: &mut Names,
-        mut alike: Option<Alike>,
+        mut typed_trees: Option<TypedCache>,
         mut take: impl FnMut(DefinitionId, Examined),
     ) -> BTreeMap<usize, Diagnostics> {
         let mut mistakes = BTreeMap::new();
@@ -192,17 +192,19 @@ impl Checking<'_> {
                 _ => {
                     let own = one.is_named.then_some(&*one.name);
                     let words = Words { vocabulary: self.vocabulary, own };
-                    let known = alike.as_mut().and_then(|alike| alike.find(&one.expr, names));
+                    let known = typed_trees
+                        .as_mut()
+                        .and_then(|typed_trees| typed_trees.find(&one.expr, names));
                     if let Some(typed) = known {
                         Examined { typed, is_whole: true, ..Examined::default() }
                     } else {
                         let mut examined =
                             examine(&one.expr, names, self.language, &words, &mut found);
-                        if let Some(alike) = &mut alike
+                        if let Some(typed_trees) = &mut typed_trees
                             && examined.is_whole
                             && found.is_empty()
                         {
-                            alike.keep(&mut examined.typed);
+                            typed_trees.keep(&mut examined.typed);
                         }
                         examined
                     }

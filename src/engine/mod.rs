@@ -39,7 +39,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::Desc;
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{Found, Identities, ask, mentions};
+use crate::bind::{Identities, NameAnswer, ask, mentions};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};
@@ -243,7 +243,7 @@ impl Engine {
     fn compiled_from(
         &self,
         selection: &Arc<Selection>,
-        found: &[Found],
+        found: &[NameAnswer],
         source: &dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
         let (class, identities) = self.class_of(selection, found, || source.name())?;
@@ -256,7 +256,7 @@ impl Engine {
     fn diagnose(
         &self,
         compiled: &Compiled,
-        found: &[Found],
+        found: &[NameAnswer],
         names: &[String],
         diagnostics: &mut Diagnostics,
     ) {
@@ -269,7 +269,7 @@ impl Engine {
     }
 
     /// Checks and plans for the first source of a class.
-    fn build(&self, selection: &Selection, found: &[Found], identities: Identities) -> Build {
+    fn build(&self, selection: &Selection, found: &[NameAnswer], identities: Identities) -> Build {
         let mut diagnostics = Diagnostics::default();
         let vocabulary = Vocabulary::unknown(selection.registry());
         let definitions = selection.definitions();
@@ -300,7 +300,7 @@ impl Engine {
     fn examine_found(
         &self,
         selection: &Selection,
-        found: &[Found],
+        found: &[NameAnswer],
         vocabulary: &Vocabulary<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Examination {

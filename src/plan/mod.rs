@@ -4,11 +4,11 @@
 //! of nodes into kernels, and this module assembles the program. `jit` decides
 //! how kernels become native code.
 
-mod alike;
 mod forms;
 mod fuse;
 mod lane;
 mod lower;
+mod models;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use pmderive_runtime::program::{
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
-use alike::Models;
 use lower::Lowering;
+use models::Models;
 
 /// A definition to plan: the identity under which its previous samples are kept,
 /// and the expression that it computes.

@@ -45,7 +45,7 @@ enum Part {
     /// A node without parentheses.
     Node(ExprId),
     /// A node in a place that does not accept every form.
-    Operand(ExprId, Wanted),
+    Operand(ExprId, OperandPlace),
 }
 
 /// The form of a node printed without parentheses: the level of its operator
@@ -75,7 +75,7 @@ enum End {
 
 /// Places of operands, by the forms that they accept.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum OperandPlace {
     /// Only a name.
     Selectable,
     /// Left of `* /`.
@@ -121,19 +121,21 @@ impl Class {
     }
 }
 
-impl Wanted {
+impl OperandPlace {
     fn accepts(self, class: Class) -> bool {
         let open_not = class.end() == End::OpenNot;
         match self {
-            Wanted::Selectable => false,
-            Wanted::LeftOfProduct => class.level() >= 4 && class.end() == End::Closed,
-            Wanted::RightOfProduct => matches!(class, Class::Primary | Class::Minus | Class::Not),
-            Wanted::LeftOfSum => class.level() >= 3 && !open_not,
-            Wanted::RightOfSum | Wanted::BelowMinus => class.level() >= 4,
-            Wanted::LeftOfRelation => class.level() >= 2 && !open_not,
-            Wanted::RightOfRelation => class.level() >= 3,
-            Wanted::Relation => class.level() >= 2,
-            Wanted::Boolean => class.level() >= 1,
+            OperandPlace::Selectable => false,
+            OperandPlace::LeftOfProduct => class.level() >= 4 && class.end() == End::Closed,
+            OperandPlace::RightOfProduct => {
+                matches!(class, Class::Primary | Class::Minus | Class::Not)
+            }
+            OperandPlace::LeftOfSum => class.level() >= 3 && !open_not,
+            OperandPlace::RightOfSum | OperandPlace::BelowMinus => class.level() >= 4,
+            OperandPlace::LeftOfRelation => class.level() >= 2 && !open_not,
+            OperandPlace::RightOfRelation => class.level() >= 3,
+            OperandPlace::Relation => class.level() >= 2,
+            OperandPlace::Boolean => class.level() >= 1,
         }
     }
 }
@@ -143,7 +145,7 @@ fn classes(expr: &Expr) -> PerNode<Class> {
     let mut classes = PerNode::<Class>::default();
     for (_, node) in expr.nodes() {
         // The end of an operand in the last place, if it has no parentheses there.
-        let end = |id: ExprId, wanted: Wanted| {
+        let end = |id: ExprId, wanted: OperandPlace| {
             let class = classes[id];
             if wanted.accepts(class) { class.end() } else { End::Closed }
         };
@@ -153,20 +155,20 @@ fn classes(expr: &Expr) -> PerNode<Class> {
         let class = match &node.kind {
             NodeKind::Unary { op: UnaryOp::Not, .. } => Class::Not,
             NodeKind::Unary { op: UnaryOp::Neg, operand } => {
-                match end(*operand, Wanted::BelowMinus) {
+                match end(*operand, OperandPlace::BelowMinus) {
                     End::OpenNot => Class::Not,
                     _ => Class::Minus,
                 }
             }
             NodeKind::Binary { op, right, .. } => match op {
                 BinaryOp::Mul | BinaryOp::Div => {
-                    Class::Product(end(*right, Wanted::RightOfProduct))
+                    Class::Product(end(*right, OperandPlace::RightOfProduct))
                 }
                 BinaryOp::Add | BinaryOp::Sub => {
-                    Class::Sum(sum_end(end(*right, Wanted::RightOfSum)))
+                    Class::Sum(sum_end(end(*right, OperandPlace::RightOfSum)))
                 }
                 BinaryOp::And | BinaryOp::Or => Class::Boolean,
-                _ => Class::Relation(sum_end(end(*right, Wanted::RightOfRelation))),
+                _ => Class::Relation(sum_end(end(*right, OperandPlace::RightOfRelation))),
             },
             NodeKind::Ternary { .. } => Class::Ternary,
             _ => Class::Primary,
@@ -198,7 +200,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
             let selector = format!("[{}]", escaped(&instance.value, ']'));
             let operand = match expr.node(*operand).kind {
                 NodeKind::Metric(_) => Part::Node(*operand),
-                _ => Part::Operand(*operand, Wanted::Selectable),
+                _ => Part::Operand(*operand, OperandPlace::Selectable),
             };
             vec![operand, Part::Owned(selector)]
         }
@@ -212,15 +214,21 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
             ]
         }
         NodeKind::Unary { op, operand } => match op {
-            UnaryOp::Neg => vec![Part::Text("-"), Part::Operand(*operand, Wanted::BelowMinus)],
-            UnaryOp::Not => vec![Part::Text("!"), Part::Operand(*operand, Wanted::Relation)],
+            UnaryOp::Neg => {
+                vec![Part::Text("-"), Part::Operand(*operand, OperandPlace::BelowMinus)]
+            }
+            UnaryOp::Not => vec![Part::Text("!"), Part::Operand(*operand, OperandPlace::Relation)],
         },
         NodeKind::Binary { op, left, right, .. } => {
             let (wanted_left, wanted_right) = match op {
-                BinaryOp::Mul | BinaryOp::Div => (Wanted::LeftOfProduct, Wanted::RightOfProduct),
-                BinaryOp::Add | BinaryOp::Sub => (Wanted::LeftOfSum, Wanted::RightOfSum),
-                BinaryOp::And | BinaryOp::Or => (Wanted::Boolean, Wanted::Relation),
-                _ => (Wanted::LeftOfRelation, Wanted::RightOfRelation),
+                BinaryOp::Mul | BinaryOp::Div => {
+                    (OperandPlace::LeftOfProduct, OperandPlace::RightOfProduct)
+                }
+                BinaryOp::Add | BinaryOp::Sub => {
+                    (OperandPlace::LeftOfSum, OperandPlace::RightOfSum)
+                }
+                BinaryOp::And | BinaryOp::Or => (OperandPlace::Boolean, OperandPlace::Relation),
+                _ => (OperandPlace::LeftOfRelation, OperandPlace::RightOfRelation),
             };
             vec![
                 Part::Operand(*left, wanted_left),
@@ -235,7 +243,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
             Part::Text(" ? "),
             Part::Node(*yes),
             Part::Text(" : "),
-            Part::Operand(*no, Wanted::Boolean),
+            Part::Operand(*no, OperandPlace::Boolean),
         ],
         NodeKind::Aggregate { function, metric } => {
             vec![Part::Owned(format!("{}({})", function.name(), metric.value))]

@@ -257,11 +257,11 @@ impl<'r> Run<'r> {
                 sampled
             });
             match sampled.map_err(|stop| stop.after(outcome))?.flatten() {
-                Some(Taken::Shown(sample)) => {
+                Some(SampleOutcome::Shown(sample)) => {
                     outcome = outcome.max(sample);
                     taken += 1;
                 }
-                Some(Taken::Unshown) => {}
+                Some(SampleOutcome::Unshown) => {}
                 None => {
                     selected.progress.finish();
                     if taken == 0 && !sampler.clock.is_over() {
@@ -283,7 +283,7 @@ impl<'r> Run<'r> {
 }
 
 /// What became of a sample.
-enum Taken {
+enum SampleOutcome {
     /// The sink has it, and how good it is.
     Shown(ExitStatus),
     /// It serves the next one.
@@ -318,7 +318,7 @@ impl Selected<'_> {
         source: &str,
         sink: &mut dyn Sink,
         rule: First,
-    ) -> Result<Option<Taken>, Stop> {
+    ) -> Result<Option<SampleOutcome>, Stop> {
         if self.session.is_stale() {
             self.compile()?;
         }
@@ -343,7 +343,7 @@ impl Selected<'_> {
             First::ShownWithValues => sample.metrics.iter().any(has_values),
         };
         if !is_shown {
-            return Ok(Some(Taken::Unshown));
+            return Ok(Some(SampleOutcome::Unshown));
         }
         if !self.has_begun {
             sink.begin(sample.metrics, sample.source)?;
@@ -387,7 +387,7 @@ impl Selected<'_> {
             }
             *before = failure;
         }
-        taken.map(|()| Some(Taken::Shown(outcome))).map_err(|stop| stop.after(outcome))
+        taken.map(|()| Some(SampleOutcome::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
     /// The archive ended before there was a sample.

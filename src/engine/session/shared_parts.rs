@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use super::Space;
 use super::binding::{Bound, BoundByPmid, Outcome, Typed};
 use super::lists::Needs;
-use crate::bind::{DefinitionId, Found, ask};
+use crate::bind::{DefinitionId, NameAnswer, ask};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::metric::Metric;
 use crate::engine::vocabulary::Vocabulary;
@@ -35,7 +35,7 @@ pub(in crate::engine) struct SessionParts {
 pub(super) struct CheckedGroup {
     selection: Selection,
     definitions: Vec<Arc<Registered>>,
-    found: Vec<Found>,
+    found: Vec<NameAnswer>,
     /// The metrics, parallel to the definitions.
     metrics: Vec<Metric>,
     pub(super) typed: Typed,
@@ -61,7 +61,7 @@ impl Engine {
         let mut hasher = FxHasher::default();
         hasher.write_u64(selection.hash());
         for found in &found {
-            if let Found::Metric(desc) = found {
+            if let NameAnswer::Metric(desc) = found {
                 desc.pmid.hash(&mut hasher);
             }
         }

@@ -19,7 +19,7 @@ use crate::fleet::labels::Labels;
 static IN_USE: LazyLock<Interner<Instances>> = LazyLock::new(Interner::default);
 
 /// Names and labels of a domain on a host.
-struct Known {
+struct DomainNames {
     domain: Arc<InstanceDomain>,
     labels: Labels,
     of_instances: HashMap<InstId, Labels>,
@@ -36,7 +36,7 @@ pub async fn name<T: Transport>(
     indoms.sort_unstable();
     indoms.dedup();
     let mut known = ask(&indoms, Freshness::Cached, host).await?;
-    let lacks = |one: &UnnamedMetric, known: &HashMap<InDom, Known>| {
+    let lacks = |one: &UnnamedMetric, known: &HashMap<InDom, DomainNames>| {
         let known = known.get(&one.indom);
         known.is_none_or(|known| one.ids.iter().any(|id| known.domain.name(*id).is_none()))
     };
@@ -69,7 +69,7 @@ async fn ask<T: Transport>(
     indoms: &[InDom],
     freshness: Freshness,
     host: &mut AsyncHostContext<T>,
-) -> Result<HashMap<InDom, Known>, SourceError> {
+) -> Result<HashMap<InDom, DomainNames>, SourceError> {
     let domains = indoms.iter().map(|indom| Question::Domain(*indom, freshness));
     let domains = host.each::<Arc<InstanceDomain>>(domains).await?;
     let of_domains = indoms.iter().map(|indom| LabelLevel::InDom(*indom));
@@ -86,12 +86,12 @@ async fn ask<T: Transport>(
         let each = each.as_deref().unwrap_or_default().iter();
         let of_instances = each.map(|set| (set.instance(), labels_of(Some(set))));
         let of_instances = of_instances.filter(|(_, labels)| !labels.is_empty()).collect();
-        known.insert(*indom, Known { domain, labels, of_instances });
+        known.insert(*indom, DomainNames { domain, labels, of_instances });
     }
     Ok(known)
 }
 
-fn instances(ids: Box<[InstId]>, known: Option<&Known>) -> Instances {
+fn instances(ids: Box<[InstId]>, known: Option<&DomainNames>) -> Instances {
     let name = |id: &InstId| match known.and_then(|known| known.domain.name_as_text(*id)) {
         Some(name) => Arc::from(name),
         None => Arc::from(id.to_string()),
@@ -121,10 +121,10 @@ pub fn labels_of(set: Option<&LabelSet>) -> Labels {
 mod tests {
     use super::*;
 
-    fn known(names: [&str; 2], domain: &str) -> Known {
+    fn known(names: [&str; 2], domain: &str) -> DomainNames {
         let instance = |(id, name): (InstId, &str)| (id, name.into());
         let label = |value: &str| ("kind".to_owned(), value.to_owned());
-        Known {
+        DomainNames {
             domain: Arc::new(InstanceDomain::new((0..).zip(names).map(instance).collect())),
             labels: [label(domain)].into_iter().collect(),
             of_instances: HashMap::new(),

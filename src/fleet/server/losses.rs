@@ -38,7 +38,7 @@ const WAYS: [(&str, &str, When, Lost); 5] = [
 #[derive(Debug, Default)]
 pub struct Losses {
     /// Sinks that count, as of the last call.
-    known: Vec<Known>,
+    known: Vec<CountedSink>,
     last: Option<Instant>,
     /// Missed slots, as last logged.
     missed: u64,
@@ -46,7 +46,7 @@ pub struct Losses {
 }
 
 #[derive(Debug)]
-struct Known {
+struct CountedSink {
     sink: Box<str>,
     numbers: Arc<SinkNumbers>,
     told: [u64; WAYS.len()],
@@ -73,14 +73,14 @@ impl Losses {
         for (sink, numbers) in sinks {
             if !self.known.iter().any(|known| Arc::ptr_eq(&known.numbers, numbers)) {
                 let (sink, numbers) = (sink.clone(), Arc::clone(numbers));
-                self.known.push(Known { sink, numbers, told: [0; WAYS.len()] });
+                self.known.push(CountedSink { sink, numbers, told: [0; WAYS.len()] });
             }
         }
         if !is_the_end && self.last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }
         let last = &mut self.last;
-        self.known.retain_mut(|Known { sink, numbers, told }| {
+        self.known.retain_mut(|CountedSink { sink, numbers, told }| {
             let counts = Arc::strong_count(numbers) > 1;
             // Numbers of removed sinks are read below, before they are dropped.
             fence(Ordering::Acquire);

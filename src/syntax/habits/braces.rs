@@ -6,13 +6,13 @@ use super::super::names::is_metric_name;
 use super::super::token::{Invalid, Token, TokenAt};
 use super::super::unknown_calls::synonym;
 use super::calls::{self, Advice};
-use super::characters::{Characters, Found};
+use super::characters::{Characters, FoundHabit};
 use super::is_understood;
 use super::matchers::{Matcher, matchers};
 
 impl<'t> Characters<'_, 't> {
     /// `{device="vda"}`
-    pub(super) fn matchers(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub(super) fn matchers(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let end = |token: Token<'_>| token == Token::Invalid(Invalid::Character('}'));
         let last = self.following(index, end)?;
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
@@ -39,7 +39,7 @@ impl<'t> Characters<'_, 't> {
                 ),
             };
             let token = Some(Token::Invalid(Invalid::Refused));
-            return Some(Found { diagnostic, last, token });
+            return Some(FoundHabit { diagnostic, last, token });
         }
         let Some(matchers) = matchers(inside) else {
             return self.instance_in_braces(index, last, out);
@@ -83,11 +83,11 @@ impl<'t> Characters<'_, 't> {
             {
                 let token = Some(Token::Name(value));
                 let diagnostic = error.help("a metric is its name").guess(braces, *value);
-                return Some(Found { diagnostic, last, token });
+                return Some(FoundHabit { diagnostic, last, token });
             }
             (None, _) => error.help(choosing("disk.dev.read")),
         };
-        Some(Found { diagnostic, last, token: None })
+        Some(FoundHabit { diagnostic, last, token: None })
     }
 
     /// `{vda}`, or an argument between braces
@@ -96,7 +96,7 @@ impl<'t> Characters<'_, 't> {
         index: usize,
         last: usize,
         out: &[TokenAt<'t>],
-    ) -> Option<Found<'t>> {
+    ) -> Option<FoundHabit<'t>> {
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start).trim();
         let is_name = |c: char| c.is_alphanumeric() || "_-.:/ ".contains(c);
         let Some(&TokenAt { token: Token::Name(name), start, .. }) = out.last() else {
@@ -126,7 +126,7 @@ impl<'t> Characters<'_, 't> {
                 .help("an instance stands in brackets")
                 .guess(self.span(index, last), format!("[{inside}]")),
         };
-        Some(Found { diagnostic, last, token: Some(Token::Instance(inside)) })
+        Some(FoundHabit { diagnostic, last, token: Some(Token::Instance(inside)) })
     }
 }
 

@@ -26,7 +26,7 @@ pub(in crate::syntax) struct Characters<'c, 't> {
 }
 
 /// A habit.
-pub(in crate::syntax) struct Found<'t> {
+pub(in crate::syntax) struct FoundHabit<'t> {
     pub diagnostic: Diagnostic,
     /// Index of its last token.
     pub last: usize,
@@ -37,7 +37,7 @@ pub(in crate::syntax) struct Found<'t> {
 impl<'t> Characters<'_, 't> {
     /// The habit that begins at a token. `out` are the earlier tokens that
     /// count.
-    pub fn find(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub fn find(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         match self.tokens[index].token {
             Token::Invalid(Invalid::Character('{')) => self.matchers(index, out),
             Token::Invalid(Invalid::Character('$')) => self.variable(index),
@@ -111,7 +111,7 @@ impl<'t> Characters<'_, 't> {
     }
 
     /// `$host`, `${host}`
-    fn variable(&self, index: usize) -> Option<Found<'t>> {
+    fn variable(&self, index: usize) -> Option<FoundHabit<'t>> {
         let is_part = |token: Token<'_>| {
             let character = matches!(
                 token,
@@ -130,21 +130,21 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = self
             .error(index, last, "definitions have no variables")
             .help(format!("write the value of `{name}`; `matchinst()` selects several instances"));
-        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
+        Some(FoundHabit { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 
     /// `~x`
-    fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    fn complement(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let is_sign = out.last().is_none_or(|at| at.token.wants_operand())
             && self.at(index + 1).is_some_and(Token::begins_operand);
         let diagnostic = self
             .error(index, index, "`~` is no operator")
             .help("there are no operators on bits; `!` gives 1 for 0, and 0 for all others");
-        is_sign.then_some(Found { diagnostic, last: index, token: None })
+        is_sign.then_some(FoundHabit { diagnostic, last: index, token: None })
     }
 
     /// `;` at the end, or between arguments.
-    fn semicolon(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    fn semicolon(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let place = self.span(index, index);
         let open = innermost(out).is_some();
         if open && index + 1 < self.tokens.len() {
@@ -152,18 +152,18 @@ impl<'t> Characters<'_, 't> {
                 .error(index, index, "`;` separates no arguments")
                 .help("write `,`")
                 .fix(place, ",");
-            return Some(Found { diagnostic, last: index, token: Some(Token::Comma) });
+            return Some(FoundHabit { diagnostic, last: index, token: Some(Token::Comma) });
         }
         (index + 1 == self.tokens.len()).then(|| {
             let diagnostic = self
                 .error(index, index, "`;` ends nothing: a definition ends with its line")
                 .fix(place, "");
-            Found { diagnostic, last: index, token: None }
+            FoundHabit { diagnostic, last: index, token: None }
         })
     }
 
     /// `metric #'instance'`
-    fn instance_of_pmie(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    fn instance_of_pmie(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let next = self.tokens.get(index + 1).filter(|_| self.is_glued(index + 1))?;
         if !matches!(next.token, Token::Invalid(Invalid::SingleQuoted) | Token::Str(_)) {
             return None;
@@ -178,11 +178,11 @@ impl<'t> Characters<'_, 't> {
             .error(index, index + 1, "`#` chooses instances in pmie only")
             .help("an instance stands in brackets")
             .fix(place, format!("[{inside}]"));
-        Some(Found { diagnostic, last: index + 1, token: Some(Token::Instance(inside)) })
+        Some(FoundHabit { diagnostic, last: index + 1, token: Some(Token::Instance(inside)) })
     }
 
     /// Parentheses as wide as Chinese characters.
-    fn wide_parentheses(&self, index: usize) -> Option<Found<'t>> {
+    fn wide_parentheses(&self, index: usize) -> Option<FoundHabit<'t>> {
         let is_close =
             |at: &TokenAt<'_>| at.token == Token::Invalid(Invalid::Character('\u{ff09}'));
         let last = self.tokens.iter().rposition(is_close).filter(|last| *last > index)?;
@@ -192,12 +192,12 @@ impl<'t> Characters<'_, 't> {
             .error(index, last, "these parentheses are wider than those of expressions")
             .help("parentheses are `(` and `)`")
             .fix(self.span(index, last), plain);
-        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
+        Some(FoundHabit { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) })
     }
 
     /// A character without width, from a copied text. The text that touches it
     /// belongs to the same name.
-    fn invisible(&self, index: usize, character: char) -> Found<'t> {
+    fn invisible(&self, index: usize, character: char) -> FoundHabit<'t> {
         let is_part = |token| {
             matches!(token, Token::Name(_) | Token::Integer(_) | Token::Double(_))
                 || matches!(token, Token::Invalid(Invalid::Character('.' | '_')))
@@ -211,11 +211,11 @@ impl<'t> Characters<'_, 't> {
             .error(index, index, message)
             .help("remove it; it came with a copied text")
             .fix(self.span(index, index), "");
-        Found { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) }
+        FoundHabit { diagnostic, last, token: Some(Token::Invalid(Invalid::Refused)) }
     }
 
     /// `[[vda]]`
-    fn brackets_twice(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    fn brackets_twice(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let [.., metric, TokenAt { token: Token::Instance(inside), start, .. }] = out else {
             return None;
         };
@@ -227,11 +227,11 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = Diagnostic::error(Code::IllegalCharacter, whole, "brackets stand once")
             .help("an instance has one pair of brackets, and definitions have no variables")
             .guess(whole, format!("[{inside}]"));
-        Some(Found { diagnostic, last: index, token: None })
+        Some(FoundHabit { diagnostic, last: index, token: None })
     }
 
     /// Typographic quotation marks.
-    fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    fn print_quotes(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let end = |token: Token<'_>| matches!(token, Token::Invalid(Invalid::Character(quote)) if is_print_quote(quote));
         let last = self.following(index, end)?;
         let inside = self.slice(self.tokens[index].end, self.tokens[last].start);
@@ -247,11 +247,11 @@ impl<'t> Characters<'_, 't> {
             let refused = Token::Invalid(Invalid::Refused);
             (error.help("a text has plain quotes, `\"`, and cannot stand here"), refused)
         };
-        Some(Found { diagnostic, last, token: Some(token) })
+        Some(FoundHabit { diagnostic, last, token: Some(token) })
     }
 
     /// `//`: a comment, or a division whose result is a whole number.
-    fn two_slashes(&self, index: usize) -> Found<'t> {
+    fn two_slashes(&self, index: usize) -> FoundHabit<'t> {
         let mut last = index + 1;
         while self.touches(last, Token::Slash) {
             last += 1;
@@ -265,7 +265,7 @@ impl<'t> Characters<'_, 't> {
                 .error(index, last, "`//` is no operator")
                 .help("`/` always gives a double, of which `floor()` makes a whole number, with --extensions")
                 .guess(self.span(index, last), "/");
-            return Found { diagnostic, last, token: Some(Token::Slash) };
+            return FoundHabit { diagnostic, last, token: Some(Token::Slash) };
         }
         // A remark has words; other text may be a divisor with another mistake.
         let remark = self.slice(self.tokens[last].end, self.end());
@@ -301,7 +301,7 @@ impl<'t> Characters<'_, 't> {
     }
 
     /// `/* comment */`
-    fn comment(&self, index: usize) -> Found<'t> {
+    fn comment(&self, index: usize) -> FoundHabit<'t> {
         let start = self.tokens[index + 1].end;
         match self.slice(start, self.end()).find("*/") {
             Some(at) => self.no_comment(index, start + offset(at + 2), "/*", true),
@@ -309,7 +309,7 @@ impl<'t> Characters<'_, 't> {
         }
     }
 
-    fn no_comment(&self, index: usize, end: u32, mark: &str, is_certain: bool) -> Found<'t> {
+    fn no_comment(&self, index: usize, end: u32, mark: &str, is_certain: bool) -> FoundHabit<'t> {
         let last = self.tokens.partition_point(|at| at.start < end).saturating_sub(1).max(index);
         let place = self.origin.span(self.tokens[index].start, end);
         // At the end of a line, the blanks before it go too.
@@ -322,11 +322,11 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = Diagnostic::error(Code::IllegalCharacter, place, message)
             .help("a comment has a line of its own, which begins with `#`")
             .edit(Fix { span: removed, text: String::new(), is_certain });
-        Found { diagnostic, last, token: None }
+        FoundHabit { diagnostic, last, token: None }
     }
 
     /// `-> action`
-    fn action(&self, index: usize, out: &[TokenAt<'t>]) -> Found<'t> {
+    fn action(&self, index: usize, out: &[TokenAt<'t>]) -> FoundHabit<'t> {
         let last = self.tokens.len() - 1;
         let end = offset(self.text.trim_end().len());
         let place = self.origin.span(out.last().map_or(0, |at| at.end), end);
@@ -334,11 +334,11 @@ impl<'t> Characters<'_, 't> {
             .error(index, index + 1, "`->` begins an action, which only pmie takes")
             .help("a definition computes a value and does nothing; leave out what follows it")
             .guess(place, "");
-        Found { diagnostic, last, token: None }
+        FoundHabit { diagnostic, last, token: None }
     }
 
     /// `<< 3`
-    fn shift(&self, index: usize) -> Found<'t> {
+    fn shift(&self, index: usize) -> FoundHabit<'t> {
         let text = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
         let error = self.error(index, index + 1, format!("`{text}` is no operator"));
         let by = match self.at(index + 2) {
@@ -348,13 +348,13 @@ impl<'t> Characters<'_, 't> {
         let Some(by) = by else {
             let help = "there are no operators on bits; multiply or divide by a power of two";
             let token = Some(Token::Star);
-            return Found { diagnostic: error.help(help), last: index + 1, token };
+            return FoundHabit { diagnostic: error.help(help), last: index + 1, token };
         };
         let (symbol, token) = if text == "<<" { ("*", Token::Star) } else { ("/", Token::Slash) };
         let meant = format!("{symbol} {}", 1u32 << by);
         let diagnostic =
             error.help("there are no operators on bits").guess(self.span(index, index + 2), meant);
-        Found { diagnostic, last: index + 1, token: Some(token) }
+        FoundHabit { diagnostic, last: index + 1, token: Some(token) }
     }
 }
 

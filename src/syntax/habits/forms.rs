@@ -77,7 +77,7 @@ pub(super) fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
 }
 
 /// The place of a clause, as indices of tokens.
-pub(super) struct Found {
+pub(super) struct FoundClause {
     pub clause: &'static Clause,
     pub first: usize,
     pub last: usize,
@@ -93,8 +93,8 @@ pub(super) fn find(
     delimiters: &Delimiters,
     table: &'static [Clause],
     is_wanted: impl Fn(&Clause) -> bool,
-) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+) -> Vec<FoundClause> {
+    let mut found: Vec<FoundClause> = Vec::new();
     for index in 0..tokens.len() {
         let after = found.last().map_or(0, |one| one.last + 1);
         if index < after {
@@ -115,7 +115,7 @@ pub(super) fn find(
 }
 
 /// The tokens, with one token in place of each clause that is an operand.
-pub(super) fn replaced<'t>(tokens: &[TokenAt<'t>], found: &[Found]) -> Vec<TokenAt<'t>> {
+pub(super) fn replaced<'t>(tokens: &[TokenAt<'t>], found: &[FoundClause]) -> Vec<TokenAt<'t>> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut next = 0;
     for one in found {
@@ -141,7 +141,7 @@ struct TokenView<'l, 't> {
 
 impl TokenView<'_, '_> {
     /// The clause whose first word begins at the token `word`.
-    fn matched(&self, clause: &'static Clause, word: usize) -> Option<Found> {
+    fn matched(&self, clause: &'static Clause, word: usize) -> Option<FoundClause> {
         let form: Vec<Part<'_>> = parts(clause.form).collect();
         let head = form.iter().position(|part| matches!(part, Part::Word(_)))?;
         let Part::Word(spelling) = form[head] else { return None };
@@ -196,7 +196,7 @@ impl TokenView<'_, '_> {
             }
             index = last + 1;
         }
-        Some(Found { clause, first, last: index - 1, word: (word, word_end), places })
+        Some(FoundClause { clause, first, last: index - 1, word: (word, word_end), places })
     }
 
     /// Last token of a word or mark that begins at a token.

@@ -5,7 +5,7 @@ use crate::diag::Diagnostic;
 use super::super::repair::unexpected;
 use super::super::token::{Token, TokenAt};
 use super::binding::{self, is_looser_than_product};
-use super::characters::{Characters, Found, MAX_TOKENS, innermost};
+use super::characters::{Characters, FoundHabit, MAX_TOKENS, innermost};
 use super::of_number;
 
 impl<'t> Characters<'_, 't> {
@@ -51,7 +51,7 @@ impl<'t> Characters<'_, 't> {
     }
 
     /// `90%`; a remainder where an operand follows.
-    pub(super) fn percent(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub(super) fn percent(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let before = out.last()?;
         if self.at(index + 1).is_some_and(Token::begins_operand) {
             let right = self.tokens[index + 1];
@@ -76,14 +76,14 @@ impl<'t> Characters<'_, 't> {
                 false => diagnostic,
             };
             let token = Some(Token::Star);
-            return Some(Found { diagnostic, last: index, token });
+            return Some(FoundHabit { diagnostic, last: index, token });
         }
         if matches!(before.token, Token::Name(_) | Token::RightParen) {
             let diagnostic = self
                 .error(index, index, "`%` is no operator")
                 .help("a percentage is a plain number; leave `%` out")
                 .guess(self.span(index, index), "");
-            return Some(Found { diagnostic, last: index, token: None });
+            return Some(FoundHabit { diagnostic, last: index, token: None });
         }
         let (Token::Integer(number) | Token::Double(number)) = before.token else { return None };
         let share = number.parse::<f64>().ok()? / 100.0;
@@ -91,11 +91,11 @@ impl<'t> Characters<'_, 't> {
             .error(index, index, "numbers have no `%`")
             .help(format!("for values in percent write `{number}`, for a ratio `{share}`"))
             .guess(self.span(index, index), "");
-        Some(Found { diagnostic, last: index, token: None })
+        Some(FoundHabit { diagnostic, last: index, token: None })
     }
 
     /// `0,5` and `1,000,000`, unless the comma separates arguments.
-    pub(super) fn with_commas(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub(super) fn with_commas(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let mut last = index;
         while last - index < MAX_TOKENS
             && self.touches(last, Token::Comma)
@@ -135,11 +135,11 @@ impl<'t> Characters<'_, 't> {
             }
             _ => return None,
         };
-        Some(Found { diagnostic, last, token })
+        Some(FoundHabit { diagnostic, last, token })
     }
 
     /// `10 Mbyte`
-    pub(super) fn with_unit(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub(super) fn with_unit(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let Some(Token::Name(word)) = self.at(index + 1) else { return None };
         if self.is_glued(index + 1) {
             return None;
@@ -169,7 +169,7 @@ impl<'t> Characters<'_, 't> {
         }
         let number = self.slice(self.tokens[index].start, self.tokens[index].end);
         let diagnostic = self.number_with_units((index, last), number, &units, out);
-        Some(Found { diagnostic, last, token: Some(Token::Integer("0")) })
+        Some(FoundHabit { diagnostic, last, token: Some(Token::Integer("0")) })
     }
 }
 

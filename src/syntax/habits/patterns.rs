@@ -3,11 +3,11 @@
 use crate::diag::{Code, Diagnostic};
 
 use super::super::token::{Invalid, Token, TokenAt};
-use super::characters::{Characters, Found, MAX_TOKENS};
+use super::characters::{Characters, FoundHabit, MAX_TOKENS};
 
 impl<'t> Characters<'_, 't> {
     /// `x =~ "vd.*"`, `x !~ /vd/`
-    pub(super) fn no_matching(&self, index: usize, out: &[TokenAt<'t>]) -> Option<Found<'t>> {
+    pub(super) fn no_matching(&self, index: usize, out: &[TokenAt<'t>]) -> Option<FoundHabit<'t>> {
         let is_mark = self.touches(index, Token::Invalid(Invalid::Character('~')));
         if !is_mark || out.last().is_none_or(|at| at.token.wants_operand()) {
             return None;
@@ -22,7 +22,7 @@ impl<'t> Characters<'_, 't> {
             );
         // Without the mark, two operands in a row would be reported as well.
         let token = Some(Token::Equal).filter(|_| last == index + 1);
-        Some(Found { diagnostic, last, token })
+        Some(FoundHabit { diagnostic, last, token })
     }
 
     /// Last token of the text that other languages match values with, behind a mark that
@@ -64,7 +64,7 @@ impl<'t> Characters<'_, 't> {
     }
 
     /// `/[/]/`
-    pub(super) fn slash_in_brackets(&self, index: usize) -> Option<Found<'t>> {
+    pub(super) fn slash_in_brackets(&self, index: usize) -> Option<FoundHabit<'t>> {
         let Token::Pattern(pattern) = self.tokens[index].token else { return None };
         let is_open = pattern.rfind('[') > pattern.rfind(']');
         let bracket = Token::Invalid(Invalid::Character(']'));
@@ -76,6 +76,10 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = Diagnostic::error(Code::UnexpectedToken, place, message)
             .help("write `\\/` for one that belongs to the pattern")
             .fix(place, "\\/");
-        Some(Found { diagnostic, last, token: Some(Token::Invalid(Invalid::UnterminatedPattern)) })
+        Some(FoundHabit {
+            diagnostic,
+            last,
+            token: Some(Token::Invalid(Invalid::UnterminatedPattern)),
+        })
     }
 }

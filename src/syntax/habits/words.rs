@@ -14,7 +14,7 @@ use super::super::token::{Invalid, Token, TokenAt};
 use super::binding;
 use super::calls::change_of_aggregate;
 use super::clauses::{CLAUSES, Clause};
-use super::forms::{self, Found, Part};
+use super::forms::{self, FoundClause, Part};
 use super::marks::MARKS;
 use super::matchers::like;
 use super::{Understood, filled, understood};
@@ -99,8 +99,8 @@ impl Clauses<'_, '_> {
         &self.text[self.tokens[first].start as usize..self.tokens[last].end as usize]
     }
 
-    fn diagnostic(&self, found: &Found) -> Diagnostic {
-        let Found { clause, first, last, word, places } = found;
+    fn diagnostic(&self, found: &FoundClause) -> Diagnostic {
+        let FoundClause { clause, first, last, word, places } = found;
         let span = |first: usize, last: usize| {
             self.origin.span(self.tokens[first].start, self.tokens[last].end)
         };

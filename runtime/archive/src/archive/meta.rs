@@ -21,7 +21,6 @@ use crate::archive::bytes::Window;
 use crate::archive::domains::DomainVersion;
 use crate::archive::files::Member;
 use crate::archive::identity::Identity;
-use crate::archive::known::Known;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::lives::Lives;
@@ -29,13 +28,14 @@ use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
 use crate::archive::positions::MetadataFileId;
 use crate::archive::record::{Damage, ReadError};
+use crate::archive::shared_metadata::SharedMetadata;
 use crate::archive::single::SingleArchive;
 
 /// The metadata of a context's archives.
 #[derive(Default)]
 pub(super) struct Metadata {
     /// Everything read, which other contexts may share.
-    known: Arc<Known>,
+    known: Arc<SharedMetadata>,
     /// Names of instances are looked up as libpcp does (by their beginning).
     lookup_by_beginning: bool,
     /// The last requested version of each domain.
@@ -61,7 +61,7 @@ pub(super) struct MissingPart {
 
 impl Metadata {
     /// The metadata of archives that another context has open.
-    pub(super) fn of(known: Arc<Known>) -> Metadata {
+    pub(super) fn of(known: Arc<SharedMetadata>) -> Metadata {
         Metadata { known, ..Metadata::default() }
     }
 
@@ -108,7 +108,7 @@ impl Metadata {
     /// Fails if a metric is described differently than before. Metrics are compared in
     /// the order of the file, so the first of several differences is reported.
     fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {
-        let Known { contents: before, names, .. } = &*self.known;
+        let SharedMetadata { contents: before, names, .. } = &*self.known;
         if before.descs.is_empty() {
             return Ok(());
         }
@@ -163,9 +163,9 @@ impl Metadata {
         if size == self.known.size {
             return Ok(false);
         }
-        let count = |known: &Known| (known.contents.descs.len(), known.names.len());
+        let count = |known: &SharedMetadata| (known.contents.descs.len(), known.names.len());
         let before = count(&self.known);
-        Known::read_on(&mut self.known, size)?;
+        SharedMetadata::read_on(&mut self.known, size)?;
         Ok(before != count(&self.known))
     }
 
@@ -183,7 +183,7 @@ impl Metadata {
 
     /// Everything read.
     #[cfg(test)]
-    pub(super) fn known(&self) -> &Arc<Known> {
+    pub(super) fn known(&self) -> &Arc<SharedMetadata> {
         &self.known
     }
 

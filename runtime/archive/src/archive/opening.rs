@@ -16,11 +16,11 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::files::missing;
 use crate::archive::identity::Identity;
-use crate::archive::known::Known;
 use crate::archive::meta::{Metadata, MissingPart, check_label};
 use crate::archive::options::OpenOptions;
 use crate::archive::resolve::NamedArchive;
 use crate::archive::sequence::overlapping;
+use crate::archive::shared_metadata::SharedMetadata;
 use crate::archive::single::SingleArchive;
 use crate::archive::volumes::Volumes;
 
@@ -61,7 +61,7 @@ pub(super) fn open_all(
     options: OpenOptions,
 ) -> Result<OpenedArchives, SourceError> {
     let identity = Identity::of(&list, options);
-    if let Some(known) = identity.as_ref().and_then(Known::find)
+    if let Some(known) = identity.as_ref().and_then(SharedMetadata::find)
         && let Some(opened) = &known.opened
     {
         let archives = Arc::clone(&opened.archives);

@@ -13,7 +13,7 @@ use crate::archive::values::BLOCK_ORIGIN;
 use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 use crate::archive_writer::error::invalid;
-use crate::archive_writer::known::Known;
+use crate::archive_writer::written_metadata::WrittenMetadata;
 
 /// Maximum number of data bytes in a block: its length has 24 bits and includes 4 of
 /// the header.
@@ -25,7 +25,7 @@ pub(super) struct DataEncoder {
     /// The record encoded last.
     pub(super) record: Vec<u8>,
     blocks: Vec<u8>,
-    /// Positions in [`Known::metrics`] of the last record's metrics, in its order. Most
+    /// Positions in [`WrittenMetadata::metrics`] of the last record's metrics, in its order. Most
     /// records list the same metrics, so this saves looking them up.
     order: Vec<usize>,
     /// Number of the record, and of the value set, that was encoded last.
@@ -40,7 +40,7 @@ impl DataEncoder {
         version: Version,
         time: Timestamp,
         sets: &[MetricValues],
-        known: &mut Known,
+        known: &mut WrittenMetadata,
     ) -> Result<(), WriteError> {
         self.records += 1;
         self.blocks.clear();
@@ -90,7 +90,7 @@ fn encode_set(
     blocks: &mut Vec<u8>,
     blocks_start: usize,
     set: &MetricValues,
-    known: &mut Known,
+    known: &mut WrittenMetadata,
     order: &mut Vec<usize>,
     (position, record, number): (usize, u64, u64),
 ) -> Result<(), WriteError> {
@@ -105,7 +105,7 @@ fn encode_set(
             at
         }
     };
-    let Known { metrics, domains, may_lack_names, .. } = known;
+    let WrittenMetadata { metrics, domains, may_lack_names, .. } = known;
     let metric = &mut metrics[at];
     if std::mem::replace(&mut metric.record, record) == record {
         let problem = format!("metric {pmid} occurs twice in one record");

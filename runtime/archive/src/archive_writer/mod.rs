@@ -33,11 +33,11 @@ mod error;
 mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz_storage;
-mod known;
 mod logged_pmid;
 mod metadata;
 mod options;
 mod storage;
+mod written_metadata;
 
 use std::fmt;
 use std::path::Path;
@@ -47,17 +47,17 @@ pub use error::WriteError;
 pub use fuzz::fuzz_archive_writer;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz_storage::MemoryFiles;
-pub use known::name_problem;
 pub use logged_pmid::logged_pmid;
 pub use options::WriterOptions;
+pub use written_metadata::name_problem;
 
 use crate::archive::MetadataRecord;
 use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use crate::archive_writer::data::DataEncoder;
 use crate::archive_writer::error::invalid;
-use crate::archive_writer::known::{Known, label_subject, subject};
 use crate::archive_writer::storage::{Disk, Storage};
+use crate::archive_writer::written_metadata::{WrittenMetadata, label_subject, subject};
 use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
     UtcTime,
@@ -109,7 +109,7 @@ use pmderive_core::result::FetchResult;
 pub struct ArchiveWriter {
     options: WriterOptions,
     storage: Box<dyn Storage>,
-    known: Known,
+    known: WrittenMetadata,
     data: DataEncoder,
     /// Buffer for records of metadata and index.
     bytes: Vec<u8>,
@@ -170,7 +170,7 @@ impl ArchiveWriter {
         Ok(ArchiveWriter {
             options,
             storage,
-            known: Known::default(),
+            known: WrittenMetadata::default(),
             data: DataEncoder::default(),
             bytes: Vec::new(),
             metadata_size: size,

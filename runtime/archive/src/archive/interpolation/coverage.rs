@@ -76,11 +76,11 @@ pub(super) struct Coverage {
     /// force.
     pending: Vec<Ordinal>,
     /// Damage that was not reported yet.
-    damage: Vec<Met>,
+    damage: Vec<MetDamage>,
 }
 
 /// Damage in a stretch of records.
-pub(super) struct Met {
+pub(super) struct MetDamage {
     /// Ordinal of the mark that stands for the damage, or of the record beyond it.
     ordinal: Ordinal,
     /// The side on which it was met.
@@ -295,7 +295,7 @@ impl Coverage {
 
     /// Unreported damage that was passed at a time. `from` is the first record at that
     /// time or later, `after` the first record after it.
-    pub(super) fn take_damage(&mut self, from: Ordinal, after: Ordinal) -> Option<Met> {
+    pub(super) fn take_damage(&mut self, from: Ordinal, after: Ordinal) -> Option<MetDamage> {
         let at = self.damage.iter().position(|met| match met.side {
             Side::Ahead => met.ordinal < after,
             Side::Behind => met.ordinal >= from,
@@ -304,7 +304,7 @@ impl Coverage {
     }
 
     /// All unreported damage that was met ahead.
-    pub(super) fn take_damage_ahead(&mut self) -> impl Iterator<Item = Met> + '_ {
+    pub(super) fn take_damage_ahead(&mut self) -> impl Iterator<Item = MetDamage> + '_ {
         self.damage.extract_if(.., |met| met.side == Side::Ahead)
     }
 

@@ -24,7 +24,7 @@ use crate::archive::values::walk;
 
 /// The results of looking beyond the covered records.
 #[derive(Default)]
-pub(super) struct Far {
+pub(super) struct FarSearch {
     /// Reads those records. Present once it was needed.
     coverage: Option<Box<Coverage>>,
     /// The lanes to find.
@@ -38,7 +38,7 @@ pub(super) struct Far {
     pub(super) passed: usize,
 }
 
-impl Far {
+impl FarSearch {
     /// Forgets the last occurrences.
     pub(super) fn forget(&mut self) {
         (self.census, self.was_in_vain) = (None, false);
@@ -167,7 +167,7 @@ impl Interpolator {
         let Interpolator { coverage, far, columns, metrics, .. } = self;
         let Metrics { tracks, domains, slots, found, scratch, .. } = metrics;
         let (mut known, mut growing) = far.begin_census(side, at, tracks, domains);
-        let Far { missing, was_in_vain, census, .. } = far;
+        let FarSearch { missing, was_in_vain, census, .. } = far;
         #[cfg(test)]
         let passed = &mut far.passed;
         let far = match &mut far.coverage {

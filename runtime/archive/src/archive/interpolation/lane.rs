@@ -30,7 +30,7 @@ impl Cut {
 
 /// The values around a time in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Neighbours {
     /// A value at exactly that time: the earlier or the later end.
     At(Side),
     /// A value before. The value after does not exist, or was not asked for.

@@ -44,8 +44,8 @@ pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
 
 use self::column::Columns;
 use self::coverage::{Coverage, Ordinal, Side};
-use self::far::Far;
-use self::lane::{Cut, Found};
+use self::far::FarSearch;
+use self::lane::{Cut, Neighbours};
 use self::metrics::{ListChange, Metrics};
 use self::phase::Phase;
 use self::positions::{LaneId, TrackId};
@@ -69,7 +69,7 @@ pub(super) struct Interpolator {
     metrics: Metrics,
     coverage: Coverage,
     /// Finds values beyond the covered records.
-    far: Far,
+    far: FarSearch,
     /// Reads records again, for their values.
     reader: Sequence,
     columns: Columns,
@@ -94,7 +94,7 @@ impl Interpolator {
             phase: Phase::Beginning,
             metrics: Metrics::new(start, untyped_order),
             coverage: Coverage::new(records, start, rules.marks)?,
-            far: Far::default(),
+            far: FarSearch::default(),
             reader: records.another()?,
             columns: Columns::default(),
             reported: HashSet::new(),
@@ -176,7 +176,7 @@ impl Interpolator {
             for lane in LaneId::first(self.metrics.domain(domain).lanes().len()) {
                 let found = self.resolve((id, lane), &cut, true)?;
                 let candidate = self.metrics.domain(domain).lane(lane);
-                if found == Found::Before
+                if found == Neighbours::Before
                     && candidate.is_admitted
                     && candidate.is_alive
                     && self.metrics.track(id).is_awaited(lane, interval, &self.coverage)
@@ -316,7 +316,7 @@ impl Interpolator {
         (track, lane): (TrackId, LaneId),
         cut: &Cut,
         looks_ahead: bool,
-    ) -> Result<Found, SourceError> {
+    ) -> Result<Neighbours, SourceError> {
         loop {
             match self.search((track, lane), cut, looks_ahead)? {
                 Search::Done(found) => return Ok(found),

@@ -15,7 +15,7 @@ use pmderive_core::source::SourceError;
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Covered, Ordinal, Side};
-use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
+use crate::archive::interpolation::lane::{Cut, End, Lane, Neighbours};
 use crate::archive::interpolation::lanes::{Lanes, Moment};
 use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
 use crate::archive::interpolation::positions::{DomainId, LaneId, ShapeId};
@@ -61,7 +61,7 @@ pub(super) struct Track {
 
 /// The outcome of a search for the values around a time.
 pub(super) enum Search {
-    Done(Found),
+    Done(Neighbours),
     /// More records must be covered on this side.
     Lacks(Side),
 }
@@ -247,17 +247,17 @@ impl Track {
     ) -> Result<Search, SourceError> {
         self.bring(lane, cut, sources)?;
         if self.lanes.get(lane).after.is_value_at(cut.time) {
-            return Ok(Search::Done(Found::At(Side::Ahead)));
+            return Ok(Search::Done(Neighbours::At(Side::Ahead)));
         }
         let found = match self.look((lane, Side::Behind), cut, sources)? {
             before if before.is_unknown() => return Ok(Search::Lacks(Side::Behind)),
-            before if !before.is_value() => Found::Neither,
-            before if before.is_value_at(cut.time) => Found::At(Side::Behind),
-            _ if !looks_ahead => Found::Before,
+            before if !before.is_value() => Neighbours::Neither,
+            before if before.is_value_at(cut.time) => Neighbours::At(Side::Behind),
+            _ if !looks_ahead => Neighbours::Before,
             _ => match self.look((lane, Side::Ahead), cut, sources)? {
                 after if after.is_unknown() => return Ok(Search::Lacks(Side::Ahead)),
-                after if after.is_value() => Found::Both,
-                _ => Found::Before,
+                after if after.is_value() => Neighbours::Both,
+                _ => Neighbours::Before,
             },
         };
         Ok(Search::Done(found))
@@ -411,7 +411,7 @@ impl Track {
     /// Moves all lanes at once to a time that has just passed the record after each of
     /// them, if the next value set has all lanes again. Only metrics of numbers have
     /// this. False if that is not so: then each lane must be moved by itself, and
-    /// nothing has changed. True means [`Found::Both`] for each lane.
+    /// nothing has changed. True means [`Neighbours::Both`] for each lane.
     pub(super) fn cross(
         &mut self,
         cut: &Cut,

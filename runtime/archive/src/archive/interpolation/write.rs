@@ -10,7 +10,7 @@ use pmderive_core::source::{FetchList, SourceError};
 
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
-use crate::archive::interpolation::lane::{Cut, Found};
+use crate::archive::interpolation::lane::{Cut, Neighbours};
 use crate::archive::interpolation::positions::TrackId;
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
 use crate::archive::interpolation::track::Track;
@@ -147,11 +147,13 @@ impl Interpolator {
             steady.keep_between(&ends);
             let (earlier, later) = (ends.before.sample(), ends.after.sample());
             let between = match found {
-                Found::At(Side::Ahead) => Some(Between::Later),
-                Found::At(Side::Behind) => Some(Between::Earlier),
-                Found::Before if !needs_later => Some(Between::Earlier),
-                Found::Both => Some(rule.between(value_type, &rules, cut.time, earlier, later)),
-                Found::Before | Found::Neither => None,
+                Neighbours::At(Side::Ahead) => Some(Between::Later),
+                Neighbours::At(Side::Behind) => Some(Between::Earlier),
+                Neighbours::Before if !needs_later => Some(Between::Earlier),
+                Neighbours::Both => {
+                    Some(rule.between(value_type, &rules, cut.time, earlier, later))
+                }
+                Neighbours::Before | Neighbours::Neither => None,
             };
             if is_counter && !is_typed && between.is_some() {
                 writer.fail(PmStatus::TYPE);
@@ -159,10 +161,10 @@ impl Interpolator {
                 return Ok(false);
             }
             match found {
-                Found::At(_) => is_steady = false,
-                Found::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
+                Neighbours::At(_) => is_steady = false,
+                Neighbours::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
                 // A single value is the nearest one at all times.
-                Found::Before if !needs_later => {
+                Neighbours::Before if !needs_later => {
                     found_lanes.push(SteadyLane { instance, earlier, later: earlier });
                 }
                 _ => {}

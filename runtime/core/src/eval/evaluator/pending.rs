@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::settle::Found;
+use super::settle::Misfit;
 use super::{Buffers, Evaluator};
 use crate::eval::layout::Domain;
 use crate::eval::results::Evaluation;
@@ -69,9 +69,9 @@ enum Stage {
     /// Asks for the known state of each filter's domain.
     Known,
     /// Asks for the current state of some domains.
-    Current { found: Found, positions: Vec<usize>, indoms: Vec<InDom> },
+    Current { found: Misfit, positions: Vec<usize>, indoms: Vec<InDom> },
     /// Asks for names at other times of instances that the domains lack.
-    OtherTimes { found: Found, positions: Vec<usize>, instances: Vec<(InDom, Vec<InstId>)> },
+    OtherTimes { found: Misfit, positions: Vec<usize>, instances: Vec<(InDom, Vec<InstId>)> },
 }
 
 /// The parts of the delivery do not fit together.
@@ -211,7 +211,7 @@ enum Next {
     /// Ask again.
     Ask(Stage),
     /// All facts are complete, and the current layout does not fit.
-    Decode(Found, OtherNames),
+    Decode(Misfit, OtherNames),
     /// The layout fits and everything is decoded.
     Compute,
 }
@@ -264,7 +264,7 @@ impl Evaluator {
     /// Goes on with the current state of some domains.
     fn with_current_domains(
         &mut self,
-        mut found: Found,
+        mut found: Misfit,
         positions: &[usize],
         answers: &mut Answers,
     ) -> Result<Next, Inconsistent> {

@@ -14,7 +14,7 @@ use crate::result::{ResultBatch, ValueSet};
 
 /// The facts about a batch that the current layout does not fit.
 #[derive(Debug)]
-pub struct Found {
+pub struct Misfit {
     /// Sections that are not as expected.
     pub dirty: Vec<SectionId>,
     /// Surveys of the inputs of these sections.
@@ -90,7 +90,7 @@ impl Evaluator {
         buffers: &mut Buffers,
         named: Vec<Domain>,
         delivery: Option<u64>,
-    ) -> Result<Found, Inconsistent> {
+    ) -> Result<Misfit, Inconsistent> {
         let (want, got) = (self.program.fetched_domains, batch.domains.len());
         if got < want {
             return Err(Inconsistent::Domains { want, got });
@@ -129,12 +129,12 @@ impl Evaluator {
             }
             surveys.push(slot, survey);
         }
-        Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains, delivery })
+        Ok(Misfit { dirty: buffers.dirty.clone(), surveys, named, needs_domains, delivery })
     }
 
     /// Positions of filters' domains that lack an instance with values. They
     /// may have changed since the source was asked.
-    pub(super) fn outdated(&self, found: &Found) -> Vec<usize> {
+    pub(super) fn outdated(&self, found: &Misfit) -> Vec<usize> {
         let is_outdated = |position: &usize| {
             let lacks = |slot: &InputSlot| match &found.named[*position] {
                 Ok(domain) => found.surveys.ids(*slot).iter().any(|id| domain.name(*id).is_none()),
@@ -149,12 +149,12 @@ impl Evaluator {
     /// decodes.
     pub(super) fn change_layout(
         &mut self,
-        found: Found,
+        found: Misfit,
         others: OtherNames,
         batch: &ResultBatch,
         buffers: &mut Buffers,
     ) -> Result<(), Inconsistent> {
-        let Found { dirty, surveys, named, needs_domains, delivery } = found;
+        let Misfit { dirty, surveys, named, needs_domains, delivery } = found;
         let program = Arc::clone(&self.program);
         let Some(mut layout) = self.layout.take() else { return Ok(()) };
         if needs_domains || layout.states.iter().all(Option::is_none) {

@@ -6,7 +6,7 @@
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
 
-use crate::archive::interpolation::coverage::{Coverage, Covered, Met, Ordinal, Side};
+use crate::archive::interpolation::coverage::{Coverage, Covered, MetDamage, Ordinal, Side};
 use crate::archive::interpolation::rules::MarkRule;
 use crate::archive::order::Travel;
 use crate::archive::record::Damage;
@@ -79,7 +79,7 @@ impl Coverage {
                     Side::Ahead => self.end() - Ordinal::from(lost || failed),
                     Side::Behind => self.first - Ordinal::from(!(lost || failed)),
                 };
-                self.damage.push(Met { ordinal, side, error, is_passed_over });
+                self.damage.push(MetDamage { ordinal, side, error, is_passed_over });
             }
             let Some(record) = record else {
                 if failed && lost {
@@ -128,7 +128,7 @@ impl Coverage {
         error: SourceError,
     ) {
         self.put_mark(side, ordinal);
-        self.damage.push(Met { ordinal, side, error, is_passed_over: false });
+        self.damage.push(MetDamage { ordinal, side, error, is_passed_over: false });
     }
 
     /// Describes damage inside of the record that was covered last on `side`.

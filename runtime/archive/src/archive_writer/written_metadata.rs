@@ -27,7 +27,7 @@ const MAX_NAME: usize = 4095;
 #[derive(Debug)]
 pub(super) struct Metric {
     pub(super) desc: MetricDesc,
-    /// The instance domain, and its position in [`Known::domains`].
+    /// The instance domain, and its position in [`WrittenMetadata::domains`].
     pub(super) domain: Option<(InDom, usize)>,
     /// Number of the last record that has the metric.
     pub(super) record: u64,
@@ -35,7 +35,7 @@ pub(super) struct Metric {
 
 /// Everything that was written, except for the values.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct WrittenMetadata {
     pub(super) metrics: Vec<Metric>,
     pub(super) domains: Vec<WrittenDomain>,
     /// Records may have instances without a name.
@@ -48,7 +48,7 @@ pub(super) struct Known {
     labels: HashMap<LabelLevel, Vec<LabelSet>>,
 }
 
-impl Known {
+impl WrittenMetadata {
     /// The names among `names` that the metric does not have yet. `None` if neither the
     /// metric nor any name is new.
     pub(super) fn new_names<'n>(
@@ -108,7 +108,7 @@ impl Known {
         self.metrics.push(Metric { desc: *desc, domain, record: 0 });
     }
 
-    /// The position of a domain in [`Known::domains`].
+    /// The position of a domain in [`WrittenMetadata::domains`].
     ///
     /// # Errors
     /// No described metric has the domain.
@@ -173,7 +173,7 @@ impl Known {
         self.labels.insert(level, sets.to_vec());
     }
 
-    /// The position of a metric in [`Known::metrics`].
+    /// The position of a metric in [`WrittenMetadata::metrics`].
     ///
     /// # Errors
     /// The metric was not described.

@@ -5,7 +5,7 @@
 //!
 //! Contexts of the same files (according to [`Identity`]) share what the first of them
 //! has read, as long as one of them exists. After a writer has appended, the first
-//! context that reads the new part makes a new [`Known`] for all.
+//! context that reads the new part makes a new [`SharedMetadata`] for all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -27,14 +27,14 @@ use crate::archive::record::Damage;
 use crate::archive::single::SingleArchive;
 
 /// All shared metadata in use. They are found by the files that they were read from.
-static IN_USE: Mutex<Option<WeakTable<Known>>> = Mutex::new(None);
+static IN_USE: Mutex<Option<WeakTable<SharedMetadata>>> = Mutex::new(None);
 
 /// Number of versions of a domain to remember while a context uses them.
 const VERSIONS: usize = 8;
 
 /// The contents read from the metadata of one or several archives.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct SharedMetadata {
     /// The files that were opened, by which other contexts find this.
     pub(super) opened: Option<OpenedFiles>,
     files: Arc<Mutex<MetadataFiles>>,
@@ -50,7 +50,7 @@ pub(super) struct Known {
     pub(super) contents: Contents,
     decoded: Mutex<DecodedDomains>,
     /// The successor of this that has read furthest, while a context uses it.
-    furthest: Arc<Mutex<Weak<Known>>>,
+    furthest: Arc<Mutex<Weak<SharedMetadata>>>,
 }
 
 /// The files that were opened, and the archives that they form.
@@ -76,10 +76,10 @@ type Whole = (Arc<InstanceDomain>, Arc<Lives>);
 /// Versions of a domain in use, each with the number of the observation that made it.
 type Versions = Vec<(usize, Weak<InstanceDomain>)>;
 
-impl Clone for Known {
+impl Clone for SharedMetadata {
     /// A copy that will read on. The files and the decoded domains may differ then.
-    fn clone(&self) -> Known {
-        Known {
+    fn clone(&self) -> SharedMetadata {
+        SharedMetadata {
             opened: None,
             files: Arc::clone(&self.files),
             growing: self.growing,
@@ -94,9 +94,9 @@ impl Clone for Known {
     }
 }
 
-impl Known {
+impl SharedMetadata {
     /// The shared metadata of archives with this identity, if they are in use.
-    pub(super) fn find(identity: &Identity) -> Option<Arc<Known>> {
+    pub(super) fn find(identity: &Identity) -> Option<Arc<SharedMetadata>> {
         let table = lock(&IN_USE);
         table.as_ref()?.find(identity.hash(), |known| known.is_of(identity))
     }
@@ -104,10 +104,10 @@ impl Known {
     /// Lets other contexts find this by its files. If another context has entered
     /// metadata meanwhile, returns those instead.
     pub(super) fn enter(
-        mut self: Arc<Known>,
+        mut self: Arc<SharedMetadata>,
         identity: Identity,
         archives: &Arc<[Arc<SingleArchive>]>,
-    ) -> Arc<Known> {
+    ) -> Arc<SharedMetadata> {
         let hash = identity.hash();
         let mut table = lock(&IN_USE);
         let table = table.get_or_insert_default();
@@ -153,7 +153,7 @@ impl Known {
     ///
     /// # Errors
     /// The new part is damaged. `known` includes the part before the damage.
-    pub(super) fn read_on(known: &mut Arc<Known>, size: u64) -> Result<(), SourceError> {
+    pub(super) fn read_on(known: &mut Arc<SharedMetadata>, size: u64) -> Result<(), SourceError> {
         let further = lock(&known.furthest).upgrade();
         if let Some(further) = further.filter(|further| further.growing.1 > known.growing.1) {
             *known = further;

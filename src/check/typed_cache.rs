@@ -15,8 +15,8 @@ const MAX_KINDS: usize = 16;
 
 /// The expressions that were checked so far for one source.
 #[derive(Default)]
-pub(crate) struct Alike {
-    known: FxHashMap<NonZeroU64, Vec<Known>>,
+pub(crate) struct TypedCache {
+    known: FxHashMap<NonZeroU64, Vec<CachedTree>>,
     /// How many trees there are.
     count: u32,
     /// The shape of the expression that was looked for last; `None` if it has none, or mentions
@@ -28,13 +28,13 @@ pub(crate) struct Alike {
     kinds: Vec<(Desc, usize)>,
 }
 
-struct Known {
+struct CachedTree {
     metrics: Box<[Pmid]>,
     kinds: Box<[(Desc, usize)]>,
     typed: TypedExpr,
 }
 
-impl Alike {
+impl TypedCache {
     /// The typed tree of an expression, if one like it was checked before. It has that one's
     /// number.
     pub(crate) fn find(&mut self, expr: &Expr, names: &Names) -> Option<TypedExpr> {
@@ -71,7 +71,7 @@ impl Alike {
             typed.number = Some(self.count);
             self.count += 1;
             let (metrics, kinds) = (self.metrics.as_slice().into(), self.kinds.as_slice().into());
-            known.push(Known { metrics, kinds, typed: typed.clone() });
+            known.push(CachedTree { metrics, kinds, typed: typed.clone() });
         }
     }
 }
