@@ -53,6 +53,11 @@ pub fn fuzz_definitions(data: &[u8]) {
             check_place(definition.name.span, text);
             let expression = &definition.text[definition.skipped as usize..];
             check_parsed(&definition.expr, expression, language);
+            // It may be like an earlier one of the text, and made from that.
+            let alone =
+                parse_expr(SourceId(0), expression, 0, language, &mut Diagnostics::default());
+            assert_eq!(alone.error, definition.expr.error);
+            assert!(are_same(&alone.expr, &definition.expr.expr), "{expression:?}");
         }
     }
 }
