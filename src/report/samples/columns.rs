@@ -12,12 +12,11 @@
 //! has an instance without a column. An instance that leaves keeps its column until then.
 
 use pmderive_runtime::eval::{Value, Values};
-use pmderive_runtime::model::InstId;
+use pmderive_runtime::model::{InstId, InstanceDomain};
 use pmderive_runtime::time::TimeZone;
 
-use super::{Renderer, append, push_time};
+use super::{Renderer, append, instance_name, push_text, push_time};
 use crate::engine::{Finding, ReportSample};
-use crate::escape::line;
 use crate::report::plain::write_value;
 use crate::text::Escaping;
 
@@ -91,13 +90,17 @@ impl Columns {
                 _ => None,
             };
             let of_metric = values.map_or_else(|| vec![-1], |values| values.instances.to_vec());
-            let labels =
-                of_metric.iter().map(|instance| match shown.instance_name(at, *instance) {
-                    Some(name) => self.escaping.text(name).into_owned(),
+            let mut known = shown.domain(at).map(InstanceDomain::names);
+            let label = |instance: &InstId| {
+                let name =
+                    known.as_mut().and_then(|names| instance_name(names, *instance, self.escaping));
+                match name {
+                    Some(name) => name.into_owned(),
                     None if *instance == -1 => String::new(),
                     None => instance.to_string(),
-                });
-            let labels: Vec<String> = labels.collect();
+                }
+            };
+            let labels: Vec<String> = of_metric.iter().map(label).collect();
             // Wide enough for the first values, too.
             let width = |(lane, label): (usize, &String)| {
                 self.cell.clear();
@@ -240,7 +243,7 @@ fn shortened(name: &str) -> String {
 /// Appends a value, or what stands where there is none.
 fn write_cell(out: &mut String, value: Option<Value<'_>>, escaping: Escaping) {
     match value {
-        Some(Value::Text(bytes)) if escaping == Escaping::On => out.push_str(&line(bytes)),
+        Some(Value::Text(bytes)) => push_text(out, bytes, escaping),
         Some(value) => write_rounded(out, value),
         None => out.push_str(NO_VALUE),
     }

@@ -9,12 +9,15 @@ mod csv;
 pub(super) mod json;
 mod text;
 
+use std::borrow::Cow;
 use std::fmt;
 
-use pmderive_runtime::model::{Timestamp, UtcTime};
+use pmderive_runtime::model::{InstId, InstanceNames, Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
 use crate::engine::{Metric, ReportSample};
+use crate::escape::line;
+use crate::report::plain::text as text_of;
 pub use crate::text::Escaping;
 
 /// Writes samples in one form.
@@ -98,6 +101,26 @@ fn push_time(out: &mut String, time: Timestamp, zone: Option<&TimeZone>) {
     match zone {
         Some(zone) => append(out, format_args!("{}", zone.zoned(time))),
         None => append(out, format_args!("{}", UtcTime(time))),
+    }
+}
+
+/// The name of an instance, in the form to show.
+fn instance_name<'d>(
+    names: &mut InstanceNames<'d>,
+    instance: InstId,
+    escaping: Escaping,
+) -> Option<Cow<'d, str>> {
+    Some(match names.as_text(instance)? {
+        Cow::Borrowed(name) => escaping.text(name),
+        Cow::Owned(name) => escaping.text(&name).into_owned().into(),
+    })
+}
+
+/// Appends a value that is text, in the form to show.
+fn push_text(out: &mut String, bytes: &[u8], escaping: Escaping) {
+    match escaping {
+        Escaping::Off => out.push_str(&text_of(bytes)),
+        Escaping::On => out.push_str(&line(bytes)),
     }
 }
 

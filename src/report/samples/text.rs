@@ -5,23 +5,20 @@
 //! A metric of which a record has nothing is left out there. If no record had
 //! anything of it, the end says so.
 
-use std::borrow::Cow;
-
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{
-    InstId, InstanceDomain, InstanceNames, write_double, write_float, write_shortest_double,
-    write_shortest_float, write_unknown_block,
+    InstanceDomain, write_double, write_float, write_shortest_double, write_shortest_float,
+    write_unknown_block,
 };
 use pmderive_runtime::program::Reason;
 use pmderive_runtime::time::TimeZone;
 
 use crate::bind::Desc;
 use crate::engine::{Finding, Metric, ReportSample};
-use crate::escape::line;
-use crate::report::plain::{text, write_integer, write_value};
+use crate::report::plain::{write_integer, write_value};
 use crate::text::Escaping;
 
-use super::{Digits, Renderer, append, push_time};
+use super::{Digits, Renderer, append, instance_name, push_text, push_time};
 
 /// The text form.
 pub struct Text {
@@ -106,7 +103,7 @@ impl Renderer for Text {
                             out.push_str("inst [");
                             write_integer(out, instance);
                             if let Some(names) = &mut names
-                                && let Some(name) = name(names, instance, escaping)
+                                && let Some(name) = instance_name(names, instance, escaping)
                             {
                                 out.push_str(" or \"");
                                 out.push_str(&name);
@@ -135,18 +132,6 @@ impl Renderer for Text {
     }
 }
 
-/// The name of an instance, in the form to show.
-fn name<'d>(
-    names: &mut InstanceNames<'d>,
-    instance: InstId,
-    escaping: Escaping,
-) -> Option<Cow<'d, str>> {
-    Some(match names.as_text(instance)? {
-        Cow::Borrowed(name) => escaping.text(name),
-        Cow::Owned(name) => escaping.text(&name).into_owned().into(),
-    })
-}
-
 /// Appends a value in the form of `pmPrintValue(3)`, except for the digits.
 fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Digits) {
     match value {
@@ -156,10 +141,7 @@ fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Di
         Value::F64(value) => write_double(out, value),
         Value::Text(bytes) => {
             out.push('"');
-            match escaping {
-                Escaping::Off => out.push_str(&text(bytes)),
-                Escaping::On => out.push_str(&line(bytes)),
-            }
+            push_text(out, bytes, escaping);
             out.push('"');
         }
         Value::Bytes(bytes) => write_unknown_block(out, bytes),
