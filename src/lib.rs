@@ -71,7 +71,6 @@ mod deps;
 pub mod design {}
 pub mod diag;
 pub mod dialect;
-mod document;
 pub mod engine;
 pub mod explain;
 #[cfg(feature = "fleet")]
@@ -90,11 +89,8 @@ pub mod metadata;
 mod plan;
 mod project;
 pub mod record;
-mod remembered;
 mod replay;
 pub mod report;
-#[cfg(feature = "cli")]
-mod size;
 #[cfg(any(feature = "fleet", feature = "lsp"))]
 mod stamps;
 pub mod syntax;

@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
-use crate::document::{Document, Table};
 use crate::escape;
 use crate::syntax::ast::Spanned;
 use crate::syntax::read_bounded;
+use crate::text::document::{Document, Table};
 use crate::text::{SourceId, SourceMap, Span, stray};
 
 /// Name of the file.

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive_runtime::record::fuzz_folio(data));
+fuzz_target!(|data: &[u8]| pmderive_runtime::record_mode::fuzz_folio(data));

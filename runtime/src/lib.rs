@@ -29,7 +29,7 @@ pub mod fetch_group;
 pub mod name_space;
 
 #[cfg(feature = "archive")]
-pub use pmderive_archive::{archive, archive_writer, record};
+pub use pmderive_archive::{archive, archive_writer, record_mode};
 pub use pmderive_core::{eval, memory, model, program, result, source};
 #[cfg(feature = "local")]
 pub use pmderive_local as local;

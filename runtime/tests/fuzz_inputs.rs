@@ -12,7 +12,7 @@ replays! {
     archive_writer: pmderive_runtime::archive_writer::fuzz_archive_writer;
     decompress: pmderive_runtime::archive::fuzz_decompress;
     events: pmderive_runtime::model::fuzz_events;
-    folio: pmderive_runtime::record::fuzz_folio;
+    folio: pmderive_runtime::record_mode::fuzz_folio;
     handshake: pmderive_runtime::proto::fuzz_handshake;
     host_spec: pmderive_runtime::context::spec::fuzz_host_spec;
     interval: pmderive_runtime::model::fuzz_interval;

@@ -18,7 +18,7 @@ use super::appearance::Colour;
 use crate::dialect::{Dialect, Language};
 use crate::project::Folders;
 use crate::report::findings::{Report, to_github, to_junit, to_sarif};
-use crate::size::size;
+use crate::text::size::size;
 
 /// Arguments of all commands.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use pmderive_runtime::record::archives_of_folio;
+use pmderive_runtime::record_mode::archives_of_folio;
 
 /// Pairs of a variable and the word of its option.
 const VARIABLES: &[(&str, &str)] = &[

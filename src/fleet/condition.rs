@@ -7,7 +7,7 @@ use pmderive_runtime::locks::lock;
 
 use super::numbers::Reason;
 use super::slot::{Nanos, Slot};
-use super::target::Target;
+use super::targets::target::Target;
 
 /// The condition of a host. The host's task writes it once in a slot; any thread may read it.
 #[derive(Debug)]

@@ -24,10 +24,10 @@ use super::condition::Condition;
 use super::config::Limits;
 use super::host::{Desk, Orders, Shared, live};
 use super::numbers::HostNumbers;
-use super::outlets::Outlets;
 use super::plan::{Plan, PlannedGroup};
+use super::sinks::outlets::Outlets;
 use super::slot::{Due, Nanos};
-use super::target::{SHARDS, Target};
+use super::targets::target::{SHARDS, Target};
 use super::world::{Job, World};
 use crate::engine::Engine;
 

@@ -14,31 +14,20 @@
 //! [`server`] connects all parts, and changes from one plan to the next.
 
 pub mod aggregates;
-pub mod clock;
-pub mod columns;
 pub mod condition;
 pub mod config;
 pub mod counting;
-pub mod ended_series;
 pub mod engine;
 pub mod frame;
 pub mod host;
-mod instances;
-pub mod json_lines;
 pub mod labels;
 pub mod log;
 pub mod numbers;
-pub mod outlets;
 pub mod plan;
 mod redaction;
-mod series;
 pub mod server;
-pub mod sheet;
-pub mod sink_set;
 pub mod sinks;
 pub mod slot;
-pub mod socket;
 pub mod stages;
-pub mod target;
 pub mod targets;
 pub mod world;

@@ -8,7 +8,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
 use super::frame::{ExportedMetric, Schema};
-use super::sink_set::SinkSet;
+use super::sinks::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
 use crate::engine::{Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};

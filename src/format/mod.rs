@@ -25,10 +25,10 @@ mod layout;
 use std::borrow::Cow;
 
 use crate::dialect::Language;
-use crate::remembered::Remembered;
 use crate::syntax::{
     LineForm, OutlinedLine, ParsedBefore, TextKind, is_space, outline, outline_again, tokens,
 };
+use crate::text::cache::Remembered;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_format;

@@ -16,7 +16,7 @@ use super::text_cache::TextCache;
 use super::tokens::semantic_tokens;
 use super::tree::{Others, Tree};
 use crate::dialect::{Dialect, Language};
-use crate::remembered::Remembered;
+use crate::text::cache::Remembered;
 
 /// Reads a text and an edit from bytes. The first bytes are the edit: place, length, and
 /// replacement.

@@ -7,8 +7,8 @@ use lsp_types::SemanticToken;
 
 use crate::dialect::Language;
 use crate::format::FormatCache;
-use crate::remembered::Remembered;
 use crate::syntax::ParsedBefore;
+use crate::text::cache::Remembered;
 
 /// Results from earlier states of one text.
 #[derive(Debug)]

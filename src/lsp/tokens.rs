@@ -4,9 +4,9 @@ use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, Semanti
 
 use super::positions::{Encoding, LineIndex, number};
 use crate::dialect::Language;
-use crate::remembered::Remembered;
 use crate::syntax::{Lines, Token, name_mistake, tokens};
 use crate::text::SourceId;
+use crate::text::cache::Remembered;
 
 /// Kinds of tokens; their positions are their numbers in the protocol.
 const KINDS: [SemanticTokenType; 8] = [

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
-use crate::remembered::Remembered;
 use crate::text::Span;
+use crate::text::cache::Remembered;
 
 use super::origin::Origin;
 use super::{ParsedExpr, parse_at};

@@ -22,13 +22,13 @@ use crate::engine::{Definitions, Engine, Registered, Registry, Session, Space};
 use crate::fleet::aggregates::{
     Aggregates, FleetDefinitions, HostMetrics, Schedule, of_hosts_counted,
 };
-use crate::fleet::columns::{Columns, Heads, Lanes};
+use crate::fleet::frame::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::SinkSet;
+use crate::fleet::sinks::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::stages::operands_of;
-use crate::fleet::target::{GroupId, Target};
+use crate::fleet::targets::target::{GroupId, Target};
 use crate::text::SourceMap;
 
 /// The definitions over the fleet of a file.

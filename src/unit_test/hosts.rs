@@ -7,7 +7,7 @@ use pmderive_runtime::model::{InstId, MetricDesc, Pmid};
 use super::file::{Host, Samples};
 use super::read::{Lengths, Reader, in_order};
 use super::timeline::Timeline;
-use crate::document::{Table, Value};
+use crate::text::document::{Table, Value};
 
 /// Keys of a host.
 const KEYS: [&str; 6] = ["labels", "samples", "metrics", "missed", "gaps", "failures"];

@@ -11,7 +11,7 @@ use crate::syntax::{name_mistake, semantics_word, value_type_word};
 use crate::text::Span;
 
 use super::read::{QUOTES, Reader, in_order};
-use crate::document::{Table, Value};
+use crate::text::document::{Table, Value};
 
 /// Domain for metrics and instance domains without a number of their own.
 const OWN_DOMAIN: u32 = 509;

@@ -15,10 +15,10 @@ use toml::de::{DeString, DeValue};
 
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::Language;
-use crate::document::{Document, Table, Times, Value};
 use crate::project::Folders;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{counted, nearest};
+use crate::text::document::{Document, Table, Times, Value};
 use crate::text::{SourceId, SourceMap, Span};
 
 use super::file::{Case, ExpectedRefusal, ExpectedTimelines, FileText, Samples, Subject, TestFile};

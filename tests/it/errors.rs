@@ -14,7 +14,7 @@ use pmderive::runtime::fetch_group::ExtendError;
 use pmderive::runtime::name_space::NameSpaceError;
 use pmderive::runtime::pdu::{DecodeError, Problem};
 use pmderive::runtime::proto::ProtocolError;
-use pmderive::runtime::record::RecordError;
+use pmderive::runtime::record_mode::RecordError;
 use pmderive::runtime::source::SourceError;
 use pmderive::runtime::time::{ReportingError, WindowError, WindowOption};
 

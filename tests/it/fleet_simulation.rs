@@ -36,9 +36,9 @@ use std::time::Duration;
 
 use pmderive::internal::fleet::plan::{Origin, Plan, load};
 use pmderive::internal::fleet::server::ActivePlan;
-use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::SinkNumbers;
+use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::world::World as _;
 use pmderive_testkit::fleet;
 use pmderive_testkit::mix::mix;

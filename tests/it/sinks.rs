@@ -16,7 +16,7 @@ use pmderive::internal::fleet::frame::{Event, ExportedMetric, Instances, Schema}
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::slot::Nanos;
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::targets::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
 
 /// A deadline that no test waits for.

@@ -17,7 +17,7 @@ use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
 use crate::fleet::config::Limits;
 use crate::fleet::labels::Labels;
 use crate::fleet::plan::bounded;
-use crate::fleet::target::{GroupId, Target};
+use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
 use crate::text::SourceMap;

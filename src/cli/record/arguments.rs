@@ -11,7 +11,7 @@ use crate::cli::positional::named_expression;
 use crate::cli::samples::arguments::samples;
 use crate::cli::samples::time::TimeArguments;
 use crate::engine::Backend;
-use crate::size::size;
+use crate::text::size::size;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]

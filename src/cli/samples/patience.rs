@@ -76,7 +76,7 @@ struct Trial {
 }
 
 /// What follows from a failure.
-enum Verdict {
+enum NextStep {
     /// To try again after a pause; perhaps something is to be said first.
     Again(Duration, Option<String>),
     /// The source is given up; perhaps it is to be said after how long.
@@ -106,8 +106,8 @@ impl Patience {
         messages: &Messages,
     ) -> Result<(), SourceError> {
         let (outcome, text) = match self.judge(error, clock.now()) {
-            Verdict::Again(pause, text) => (Ok(pause), text),
-            Verdict::Over(error, text) => (Err(error), text),
+            NextStep::Again(pause, text) => (Ok(pause), text),
+            NextStep::Over(error, text) => (Err(error), text),
         };
         if let Some(text) = text {
             messages.error(&text);
@@ -116,7 +116,7 @@ impl Patience {
         Ok(())
     }
 
-    fn judge(&mut self, error: SourceError, now: Instant) -> Verdict {
+    fn judge(&mut self, error: SourceError, now: Instant) -> NextStep {
         let fresh = Trial { since: now, next_pause: FIRST_PAUSE, told: None, cause: None };
         let trial = self.trial.get_or_insert(fresh);
         if trial.cause.is_none() || !matches!(error, SourceError::TooSoon { .. }) {
@@ -137,7 +137,7 @@ impl Patience {
                     seconds(passed)
                 )
             });
-            return Verdict::Over(cause, text);
+            return NextStep::Over(cause, text);
         }
         let pause = trial.next_pause.min(left);
         trial.next_pause = (trial.next_pause * 2).min(LONGEST_PAUSE);
@@ -156,7 +156,7 @@ impl Patience {
         if text.is_some() {
             trial.told = Some(now);
         }
-        Verdict::Again(pause, text)
+        NextStep::Again(pause, text)
     }
 }
 
@@ -185,11 +185,11 @@ mod tests {
             let (mut patience, mut now, mut told) = (Patience::new(retry), start, Vec::new());
             for attempt in 0..40 {
                 match patience.judge(errors(attempt), now) {
-                    Verdict::Again(pause, text) => {
+                    NextStep::Again(pause, text) => {
                         told.extend(text);
                         now += pause;
                     }
-                    Verdict::Over(error, text) => {
+                    NextStep::Over(error, text) => {
                         told.extend(text);
                         told.push(error.to_string());
                         break;

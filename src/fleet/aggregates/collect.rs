@@ -20,10 +20,10 @@ use super::definitions::FleetDefinitions;
 use super::hosts::{Host, HostId, HostSlot, Keys, State, placement};
 use super::operand::{OperandId, Reference, References};
 use super::shard::{Scratch, Shard, ShardPartials};
-use crate::fleet::columns::Column;
+use crate::fleet::frame::columns::Column;
 use crate::fleet::frame::{Frame, Schema};
 use crate::fleet::slot::Slot;
-use crate::fleet::target::{GroupId, SHARDS, Target};
+use crate::fleet::targets::target::{GroupId, SHARDS, Target};
 
 /// Most slots that are open at once. Two are enough while the clock runs evenly: the one in its
 /// grace time and the next.

@@ -22,7 +22,7 @@ use super::reading::{FleetParts, Operand, Reader, Unchanged};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, needed, report_cycles};
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, PerNode, Spanned};
 use crate::syntax::{nearest, print_expr};
 use crate::text::Span;

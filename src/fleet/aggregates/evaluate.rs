@@ -20,15 +20,15 @@ use super::partial::{Hosts, Total};
 use super::source::{self, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
-use crate::fleet::columns::{Columns, Heads, Lanes};
+use crate::fleet::frame::columns::{Columns, Heads, Lanes};
+use crate::fleet::frame::series::Series;
 use crate::fleet::frame::{
     Event, ExportedId, ExportedMetric, Frame, Instances, Schema, StaleReason,
 };
 use crate::fleet::labels::Labels;
-use crate::fleet::series::Series;
-use crate::fleet::sink_set::SinkSet;
+use crate::fleet::sinks::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 
 /// Numbers of hosts that each group has beside its values: name, help, and count.
 const HOSTS: [(&str, &str, HostCount); 6] = [

@@ -15,7 +15,7 @@ use super::operand::OperandId;
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::hash_of;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 
 positions! {
     /// Position of a host in a list by shard and name.

@@ -69,9 +69,9 @@ pub use reading::Operand;
 pub use shard::ShardPartials;
 
 use super::frame::{Event, Schema};
-use super::sink_set::SinkSet;
+use super::sinks::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
-use super::target::Target;
+use super::targets::target::Target;
 use crate::engine::Engine;
 
 /// The times at which slots end.

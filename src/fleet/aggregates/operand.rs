@@ -179,7 +179,7 @@ fn whole(value: i128, conversion: &Conversion, kind: Kind) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::sink_set::SinkSet;
+    use crate::fleet::sinks::sink_set::SinkSet;
 
     fn exported(value_type: ValueType, semantics: Semantics, units: &str) -> ExportedMetric {
         let units = Units::parse(units).expect("units").units;

@@ -12,7 +12,7 @@ use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
 use super::operand::{Action, Kind, OperandId, References, convert, kind_of};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
-use crate::fleet::target::GroupId;
+use crate::fleet::targets::target::GroupId;
 
 /// Partial aggregates of one virtual shard in one slot.
 #[derive(Clone, Debug, Default, PartialEq)]

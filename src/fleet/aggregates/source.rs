@@ -15,7 +15,7 @@ use super::aggregate::{AggregateId, GroupingId};
 use super::carry::StableNumbers;
 use super::definitions::FleetDefinitions;
 use super::operand::{OperandId, Reference};
-use crate::fleet::columns::write_numbers;
+use crate::fleet::frame::columns::write_numbers;
 
 /// The fleet.
 pub type FleetSource = MemorySource<AggregateValues>;

@@ -14,10 +14,10 @@ use super::labels::Labels;
 use super::sinks::client::{Credentials, Url};
 use super::sinks::tls::Identity;
 use crate::dialect::{Dialect, Language};
-use crate::document::Times;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::text::Span;
+use crate::text::document::Times;
 
 /// The configuration of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]

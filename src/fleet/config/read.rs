@@ -14,17 +14,17 @@ use super::{
     RemoteWrite, Sink, SinkKind, USUAL, Web, default_deadline,
 };
 use crate::diag::{Code, Diagnostics};
-use crate::document::{Document, Table, Times, Value, number_of};
 use crate::fleet::labels::Labels;
 use crate::fleet::redaction::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
-use crate::fleet::target::SHARDS;
+use crate::fleet::targets::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
 use crate::project::directory_of;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
+use crate::text::document::{Document, Table, Times, Value, number_of};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Another name of the standard output.
@@ -466,7 +466,7 @@ impl Reader<'_> {
             Some(number) => format!("{number} bytes"),
             None => self.document.string(value)?.0.to_owned(),
         };
-        match crate::size::size(&text)
+        match crate::text::size::size(&text)
             .and_then(|size| usize::try_from(size).map_err(|error| error.to_string()))
         {
             Ok(size) => Some(size),

@@ -8,7 +8,7 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 
 use super::view::{Output, View};
-use crate::fleet::columns::{Heads, Lanes};
+use crate::fleet::frame::columns::{Heads, Lanes};
 use crate::fleet::frame::{ExportedId, Instances};
 
 /// The instances of a metric without values.

@@ -187,8 +187,8 @@ mod tests {
     use crate::fleet::condition::Condition;
     use crate::fleet::config::{Limits, USUAL};
     use crate::fleet::labels::Labels;
-    use crate::fleet::outlets::Outlets;
     use crate::fleet::plan::PlannedGroup;
+    use crate::fleet::sinks::outlets::Outlets;
     use crate::fleet::sinks::samples;
     use crate::fleet::slot::Nanos;
     use crate::fleet::world::{FlawedMachine, Machine};

@@ -7,7 +7,7 @@ use crate::engine::Compiled;
 use crate::fleet::condition::Condition;
 use crate::fleet::plan::PlannedGroup;
 use crate::fleet::slot::Slot;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 use crate::fleet::world::World;
 
 /// A host with its connection and previous samples. Its frames go to the outlets of [`Shared`].

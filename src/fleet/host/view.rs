@@ -11,8 +11,8 @@ use pmderive_runtime::weak_table::Interner;
 use crate::engine::Compiled;
 use crate::fleet::frame::{ExportedMetric, Schema};
 use crate::fleet::plan::{Export, PlannedGroup};
-use crate::fleet::sink_set::SinkSet;
-use crate::fleet::target::Target;
+use crate::fleet::sinks::sink_set::SinkSet;
+use crate::fleet::targets::target::Target;
 
 /// The outputs that sinks want of hosts with the same program.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use crate::fleet::aggregates::{
 };
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::{SinkPlace, SinkSet};
-use crate::fleet::target::{GroupId, Target};
+use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::project::directory_of;
 use crate::stamps::Stamps;

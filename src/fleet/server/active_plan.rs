@@ -13,11 +13,11 @@ use crate::engine::{Backend, Engine};
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
 use crate::fleet::numbers::HostNumbers;
-use crate::fleet::outlets::Outlets;
 use crate::fleet::plan::Plan;
-use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
+use crate::fleet::sinks::outlets::Outlets;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::World;
 
 /// A plan that is being carried out.
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::fleet::condition::State;
     use crate::fleet::plan::{Origin, load};
-    use crate::fleet::target::GroupId;
+    use crate::fleet::targets::target::GroupId;
     use crate::fleet::world::FlawedMachine;
 
     #[test]

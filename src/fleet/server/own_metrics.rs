@@ -12,7 +12,7 @@ use super::{ActivePlan, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
-use crate::fleet::instances::Instances;
+use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::numbers::{HostNumbers, Reason};
 use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};

@@ -10,13 +10,13 @@ use pmderive_runtime::context::TlsSettings;
 use tokio::time::Instant;
 
 use crate::fleet::config::{self, MAX_SINKS, SinkKind};
-use crate::fleet::json_lines::JsonLines;
-use crate::fleet::outlets::{Outlet, Outlets};
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::json_lines::JsonLines;
 use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
+use crate::fleet::sinks::outlets::{Outlet, Outlets};
 use crate::fleet::sinks::remote_write::SenderOptions;
 use crate::fleet::sinks::ring::Ring;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
 use crate::project::directory_of;
 

@@ -15,11 +15,11 @@ use crate::fleet::aggregates::Aggregates;
 use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::ToldMistakes;
-use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
 use crate::fleet::sinks::held_bytes::HeldBytes;
+use crate::fleet::sinks::outlets::{Across, Outlet, Outlets};
 use crate::fleet::slot::{Nanos, Slot};
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 use crate::fleet::world::{Job, World};
 
 /// Bytes of messages that wait at most. A slot of the largest fleet fits in. Beyond that,

@@ -26,7 +26,7 @@ use tokio_rustls::TlsConnector;
 use super::delivery::{NoResponse, Response, retry_after};
 use super::secret::Secret;
 use super::tls;
-use crate::fleet::socket::{PATIENCE, first_of};
+use crate::fleet::world::socket::{PATIENCE, first_of};
 
 /// Most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;

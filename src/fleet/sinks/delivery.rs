@@ -10,20 +10,20 @@ pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
 
 /// Pauses between failed attempts: each is about twice the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backoff {
+pub struct RetryDelays {
     /// The first.
     pub first: Duration,
     /// The longest.
     pub longest: Duration,
 }
 
-impl Default for Backoff {
-    fn default() -> Backoff {
-        Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(5) }
+impl Default for RetryDelays {
+    fn default() -> RetryDelays {
+        RetryDelays { first: Duration::from_millis(100), longest: Duration::from_secs(5) }
     }
 }
 
-impl Backoff {
+impl RetryDelays {
     /// The pause after `failed` failures in a row. `chance`, from 0 to 1, shortens it by up
     /// to a half, so that hosts do not retry all at once.
     pub fn after(&self, failed: u32, chance: f64) -> Duration {
@@ -60,7 +60,7 @@ pub enum Verdict {
     Done,
     /// It is refused for good.
     Drop,
-    /// It is sent again, after the time of [`Backoff`], or later if the receiver asks for it.
+    /// It is sent again, after the time of [`RetryDelays`], or later if the receiver asks for it.
     Again(Option<Duration>),
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn times_double_up_to_the_longest() {
-        let backoff = Backoff::default();
+        let backoff = RetryDelays::default();
         let times = |chance: f64| {
             [1, 2, 3, 6, 7, 40, u32::MAX].map(|failed| backoff.after(failed, chance).as_millis())
         };

@@ -15,7 +15,7 @@ use super::text::{Format, Writer};
 use super::{samples, scrape};
 use crate::fleet::frame::{Event, Instances, Schema};
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
 
 /// Uses each line as a query, header, URL, and name or value of a label.
 ///

@@ -11,7 +11,7 @@ use pmderive_runtime::program::scalar_of;
 use super::text::Kind;
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 
 /// True for the name of a series of the program's own, or of its process.
 pub fn is_own(series: &str) -> bool {

@@ -212,7 +212,7 @@ mod tests {
                 samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[0]));
             Arc::new(crate::fleet::frame::Schema { metrics: [metric].into() })
         };
-        let of = |target: &Arc<crate::fleet::target::Target>, values: usize| {
+        let of = |target: &Arc<crate::fleet::targets::target::Target>, values: usize| {
             let column = samples::column(&samples::single(), &vec![1; values]);
             Arc::new(samples::frame(target, 1, &schema(), &[column]))
         };
@@ -229,7 +229,7 @@ mod tests {
         newest.tell(&of(&hosts[1], 100));
         newest.tell(&of(&hosts[2], 1));
         assert_eq!((shown(), counted()), ([1, 0, 1, 0], (2, 2 * one)));
-        let fleet = Arc::new(crate::fleet::target::Target::fleet());
+        let fleet = Arc::new(crate::fleet::targets::target::Target::fleet());
         newest.tell(&of(&fleet, 1));
         assert_eq!((shown(), newest.bytes()), ([1, 0, 1, 1], 3 * one));
     }

@@ -11,7 +11,7 @@ pub const NOT_A_NUMBER: f64 = f64::from_bits(0x7ff8_0000_0000_0001);
 pub const ENDED: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
 /// The value as the nearest double; `bits` are those of
-/// [`Column::bits`](crate::fleet::columns::Column::bits).
+/// [`Column::bits`](crate::fleet::frame::columns::Column::bits).
 pub fn as_double(value_type: ValueType, bits: u64) -> f64 {
     let double = match value_type {
         ValueType::I32 => f64::from(bits as u32 as i32),

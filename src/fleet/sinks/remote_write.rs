@@ -12,12 +12,12 @@ use pmderive_runtime::escape;
 use tokio::time::Instant;
 
 use super::client::{Client, Credentials, HttpClient, Url};
-use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
+use super::delivery::{NoResponse, Response, RetryDelays, Verdict, judge};
 use super::encode::{Encoder, Message};
 use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
 use crate::fleet::log::Trouble;
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
 use crate::syntax::counted;
 
@@ -46,7 +46,7 @@ pub struct SenderOptions {
     /// Age from which on samples are not sent.
     pub most_age: Duration,
     /// Pauses between attempts.
-    pub backoff: Backoff,
+    pub backoff: RetryDelays,
 }
 
 impl SenderOptions {
@@ -62,7 +62,7 @@ impl SenderOptions {
             most_samples: 5000,
             longest_wait: Duration::from_secs(1),
             most_age: Duration::from_secs(30 * 60),
-            backoff: Backoff::default(),
+            backoff: RetryDelays::default(),
         }
     }
 

@@ -7,14 +7,14 @@ use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::weak_table::Interner;
 
-use crate::fleet::columns::{Columns, Heads, Lanes};
+use crate::fleet::frame::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{
     Event, ExportedId, ExportedMetric, Frame, Instances, Schema, Stale, StaleReason,
 };
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::slot::{Nanos, Slot};
-use crate::fleet::target::{GroupId, Target};
+use crate::fleet::targets::target::{GroupId, Target};
 
 /// A target with labels.
 ///

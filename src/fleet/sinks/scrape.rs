@@ -11,9 +11,9 @@ use super::newest_frames::HostFrame;
 use super::number;
 use super::text::{Format, Kind, Writer, labels};
 use crate::check::{not_a_counter, units_name};
-use crate::fleet::columns::Column;
+use crate::fleet::frame::columns::Column;
 use crate::fleet::frame::{ExportedMetric, Instances};
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::sink_set::SinkPlace;
 
 /// The choice of metrics and form.
 #[derive(Clone, Copy, Debug)]

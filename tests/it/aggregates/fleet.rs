@@ -14,10 +14,10 @@ use pmderive::internal::fleet::aggregates::{
 };
 use pmderive::internal::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
-use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
+use pmderive::internal::fleet::sinks::sink_set::SinkSet;
 use pmderive::internal::fleet::slot::{Nanos, Slot};
-use pmderive::internal::fleet::target::{GroupId, Target};
+use pmderive::internal::fleet::targets::target::{GroupId, Target};
 use pmderive::runtime::context::HostSpec;
 use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive::runtime::program::{Reason, Status};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pmderive::internal::fleet::labels::Labels;
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::targets::target::Target;
 
 use super::fleet::Shown;
 

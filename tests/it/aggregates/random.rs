@@ -8,7 +8,7 @@ use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::Given;
 use pmderive::internal::fleet::slot::Slot;
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts, Schedule};
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
-use pmderive::internal::fleet::sink_set::SinkSet;
 use pmderive::internal::fleet::sinks::samples;
+use pmderive::internal::fleet::sinks::sink_set::SinkSet;
 use pmderive::internal::fleet::slot::Slot;
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{InstId, Semantics, ValueType};
 
 use super::fleet::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pmderive::internal::fleet::aggregates::MAX_QUANTILE_VALUES;
 use pmderive::internal::fleet::frame::{Event, StaleReason};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
-use pmderive::internal::fleet::target::{GroupId, Target};
+use pmderive::internal::fleet::targets::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::scrape::{self, Choice};
+use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
 
 use rustc_hash::FxHashMap;

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 use pmderive::engine::Engine;
-use pmderive::internal::fleet::clock::Clock;
 use pmderive::internal::fleet::sinks::client::{Client, Credentials, Url};
 use pmderive::internal::fleet::sinks::delivery::{NoResponse, Response};
 use pmderive::internal::fleet::slot::Nanos;
-use pmderive::internal::fleet::socket::NamedSocket;
+use pmderive::internal::fleet::world::clock::Clock;
+use pmderive::internal::fleet::world::socket::NamedSocket;
 use pmderive::internal::fleet::world::{Job, World};
 use pmderive_testkit::mix::mix;
 use pmderive_testkit::sim::{Disk, Receiver, ReceiverAnswer, Socket};

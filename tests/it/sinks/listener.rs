@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::{Schema, StaleReason};
 use pmderive::internal::fleet::labels::Labels;
-use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::samples;
+use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::text::Writer;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
-use pmderive::internal::fleet::target::Target;
+use pmderive::internal::fleet::targets::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
 
 use super::{Host, RATES, answer, ask, eventually, get};

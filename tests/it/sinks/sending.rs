@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive::internal::fleet::frame::Event;
-use pmderive::internal::fleet::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::client::{Credentials, Url};
-use pmderive::internal::fleet::sinks::delivery::Backoff;
+use pmderive::internal::fleet::sinks::delivery::RetryDelays;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
+use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::world::{Job, Machine};
@@ -120,7 +120,7 @@ impl Sink {
         let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
         options.longest_wait = Duration::ZERO;
         let soon = Duration::from_millis(1);
-        options.backoff = Backoff { first: soon, longest: soon };
+        options.backoff = RetryDelays { first: soon, longest: soon };
         change(&mut options);
         let numbers = Arc::new(SinkNumbers::default());
         let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));

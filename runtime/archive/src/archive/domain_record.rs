@@ -19,7 +19,7 @@ use std::ffi::CStr;
 
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp, text_of_bytes};
 
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
 
 /// Stands in place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;

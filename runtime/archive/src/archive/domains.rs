@@ -9,8 +9,8 @@ use std::sync::Arc;
 use pmderive_core::model::{InstId, InstanceDomain, Timestamp};
 
 use crate::archive::domain_record::Change;
+use crate::archive::framing::Version;
 use crate::archive::meta_files::RecordPlace;
-use crate::archive::record::Version;
 
 /// All names that the instances of a domain ever have, and the time from which
 /// each holds.
@@ -173,9 +173,9 @@ impl DomainHistory {
 mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
+    use crate::archive::framing::Damage;
     use crate::archive::lives::{Life, LivesBuilder};
     use crate::archive::positions::MetadataFileId;
-    use crate::archive::record::Damage;
 
     /// Encodes a record. `None` as a name removes the instance.
     fn encode(version: Version, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {

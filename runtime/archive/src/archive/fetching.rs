@@ -9,10 +9,10 @@ use pmderive_core::result::{FetchResult, ResultBatch};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
 use crate::archive::context::ArchiveContext;
+use crate::archive::framing::Damage;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::meta::Metadata;
 use crate::archive::order::Travel;
-use crate::archive::record::Damage;
 use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;

@@ -14,8 +14,8 @@
 use pmderive_core::model::{PmStatus, Timestamp};
 
 use crate::archive::bytes::Window;
+use crate::archive::framing::{Damage, Fields, ReadError, Version};
 use crate::archive::label::{ArchiveLabel, Role};
-use crate::archive::record::{Damage, Fields, ReadError, Version};
 
 /// One entry of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::Member;
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::index::{IndexEntry, IndexReader};
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{NextRecord, Tail, decode_desc, next_record};
 use crate::archive::positions::VolumeId;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::single::SingleArchive;
 use crate::archive::texts::decode_text;
 use crate::archive::volume::open_volume;

@@ -19,8 +19,8 @@
 use pmderive_core::model::{PmStatus, Timestamp, text_of_bytes, until_nul};
 
 use crate::archive::bytes::Window;
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::layout::{LabelTexts, MAGIC};
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 
 /// Feature bits that do not change how an archive is read. This one is for PCP's own
 /// tests.

@@ -25,8 +25,8 @@ use pmderive_core::model::{
     InstId, LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, Timestamp, label_text,
 };
 
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
 use crate::archive::meta_files::RecordPlace;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
 
 /// Maximum length in bytes of a set's text, and maximum number of labels in a set.
 pub(crate) const MAX_TEXT: usize = 65_535;

@@ -1,7 +1,7 @@
 //! Numbers of the format that both reader and writer use (`LOGARCHIVE(5)`) and that
 //! belong to no single kind of record.
 
-use crate::archive::record::Version;
+use crate::archive::framing::Version;
 
 /// The magic word of a label without its last byte, the version.
 pub(crate) const MAGIC: u32 = 0x5005_2600;

@@ -20,6 +20,7 @@ use pmderive_core::source::{OneAnswer, SourceError};
 use crate::archive::bytes::Window;
 use crate::archive::domains::DomainVersion;
 use crate::archive::files::Member;
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::identity::Identity;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
@@ -27,7 +28,6 @@ use crate::archive::lives::Lives;
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::{Damage, ReadError};
 use crate::archive::shared_metadata::SharedMetadata;
 use crate::archive::single::SingleArchive;
 

@@ -26,11 +26,11 @@ use pmderive_core::model::{
 use crate::archive::bytes::Window;
 use crate::archive::domain_record::{Change, DomainRecord};
 use crate::archive::domains::{DomainHistory, Observation};
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::texts::Texts;
 
 /// Length in bytes of a record's length words and type.

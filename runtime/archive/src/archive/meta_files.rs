@@ -8,8 +8,8 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::Member;
+use crate::archive::framing::ReadError;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::ReadError;
 
 /// The place of a record, or of a part of one, in the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,13 +19,13 @@ use pmderive_core::source::SourceError;
 use crate::archive::bytes::Window;
 use crate::archive::domain_record::{Change, DomainRecord};
 use crate::archive::files::Member;
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_contents::{NextRecord, decode_desc, next_record, unknown_type};
 use crate::archive::opening::open_all;
 use crate::archive::options::OpenOptions;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::resolve::resolve;
 use crate::archive::texts::decode_text;
 

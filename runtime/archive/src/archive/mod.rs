@@ -56,6 +56,7 @@ mod domains;
 mod fetching;
 pub(crate) mod files;
 mod following;
+pub(crate) mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
@@ -78,7 +79,6 @@ mod opening;
 mod options;
 mod order;
 mod positions;
-pub(crate) mod record;
 mod resolve;
 mod selection;
 mod sequence;
@@ -94,10 +94,10 @@ pub use context::{ArchiveContext, ArchivePart};
 #[cfg(any(test, feature = "fuzz"))]
 pub use decompress::fuzz_decompress;
 pub use files::base_of_file;
+pub use framing::Version;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_archive, fuzz_archives};
 pub use interpolation::{InterpolationRules, MarkRule, Neighbour, Overflow};
 pub use label::ArchiveLabel;
 pub use metadata_records::{MetadataRecord, MetadataRecords};
 pub use options::OpenOptions;
-pub use record::Version;

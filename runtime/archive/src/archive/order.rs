@@ -12,7 +12,7 @@
 
 use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 
-use crate::archive::record::Damage;
+use crate::archive::framing::Damage;
 
 /// The direction in which time moves for the reader. The mark between two archives
 /// stands next to the archive that the reader leaves.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use pmderive_core::model::{InstId, Pmid};
 use pmderive_core::source::FetchList;
 
-use crate::archive::record::Damage;
+use crate::archive::framing::Damage;
 use crate::archive::values::{EMPTY_SET, SET_HEADER, SetRange, block_of, check, walk, word};
 
 /// The slot number of a free place in a [`SlotTable`].

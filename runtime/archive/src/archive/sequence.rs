@@ -15,9 +15,9 @@ use std::sync::Arc;
 use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 use pmderive_core::source::SourceError;
 
+use crate::archive::framing::ReadError;
 use crate::archive::order::{OrderRule, Travel};
 use crate::archive::positions::{ArchiveId, VolumeId};
-use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
 use crate::archive::volumes::{LeftOut, Volumes};

@@ -17,13 +17,13 @@ use pmderive_core::weak_table::WeakTable;
 
 use crate::archive::domain_record::DomainRecord;
 use crate::archive::domains::{NamesOverTime, Observation};
+use crate::archive::framing::Damage;
 use crate::archive::identity::Identity;
 use crate::archive::lives::{Lives, LivesBuilder};
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
 use crate::archive::positions::MetadataFileId;
-use crate::archive::record::Damage;
 use crate::archive::single::SingleArchive;
 
 /// All shared metadata in use. They are found by the files that they were read from.

@@ -11,9 +11,9 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
+use crate::archive::framing::ReadError;
 use crate::archive::index::{IndexEntry, check_index, read_index};
 use crate::archive::label::ArchiveLabel;
-use crate::archive::record::ReadError;
 use crate::archive::volume::{Volume, open_volume};
 
 /// An archive.

@@ -16,8 +16,8 @@ use std::collections::{HashMap, HashSet};
 
 use pmderive_core::model::{PmStatus, TextKind, TextSubject};
 
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD};
 use crate::archive::meta_files::RecordPlace;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD};
 
 /// The places of all texts.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@
 use pmderive_core::model::{PmStatus, Pmid};
 use pmderive_core::result::end_of_blocks_of_8;
 
-use crate::archive::record::{Damage, LENGTH_WORD};
+use crate::archive::framing::{Damage, LENGTH_WORD};
 
 /// Positions of blocks count words from this offset, relative to the record's first
 /// length word.

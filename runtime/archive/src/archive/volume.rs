@@ -17,9 +17,9 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::positions::VolumeId;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
 use crate::archive::values::{self, BLOCK_ORIGIN};
 
 /// A data volume and a position in it.

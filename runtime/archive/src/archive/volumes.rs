@@ -13,9 +13,9 @@ use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
 use crate::archive::files::ArchiveFiles;
+use crate::archive::framing::ReadError;
 use crate::archive::order::{Order, OrderRule, Travel};
 use crate::archive::positions::VolumeId;
-use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume, open_volume};
 

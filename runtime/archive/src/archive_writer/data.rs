@@ -8,7 +8,7 @@
 use pmderive_core::model::{PmStatus, RawValue, RawValueRef, Timestamp, UtcTime, ValueType};
 use pmderive_core::result::{InstanceValue, MetricValues};
 
-use crate::archive::record::{LENGTH_WORD, Version};
+use crate::archive::framing::{LENGTH_WORD, Version};
 use crate::archive::values::BLOCK_ORIGIN;
 use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};

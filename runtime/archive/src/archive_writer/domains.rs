@@ -8,8 +8,8 @@
 use pmderive_core::model::{InDom, InstId, InstanceDomain, PmStatus, Timestamp};
 
 use crate::archive::domain_record::REMOVED;
+use crate::archive::framing::Version;
 use crate::archive::layout;
-use crate::archive::record::Version;
 use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 

@@ -7,10 +7,10 @@
 
 use pmderive_core::model::Timestamp;
 
+use crate::archive::framing::{LENGTH_WORD, Version};
 use crate::archive::index::IndexEntry;
 use crate::archive::label::Role;
 use crate::archive::layout::MAGIC;
-use crate::archive::record::{LENGTH_WORD, Version};
 use crate::archive_writer::WriterOptions;
 
 /// Appends a big-endian word.

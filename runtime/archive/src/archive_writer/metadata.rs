@@ -8,8 +8,8 @@ use pmderive_core::model::{
     InDom, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
 };
 
+use crate::archive::framing::Version;
 use crate::archive::layout;
-use crate::archive::record::Version;
 use crate::archive_writer::encode::{record, stamp, word};
 
 /// Encodes a descriptor with names.

@@ -14,11 +14,11 @@ use crate::fleet::config::Limits;
 use crate::fleet::frame::{Event, Frame};
 use crate::fleet::host::{PolledHost, Shared};
 use crate::fleet::numbers::HostNumbers;
-use crate::fleet::outlets::{Outlet, Outlets};
 use crate::fleet::plan::PlannedGroup;
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::outlets::{Outlet, Outlets};
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::slot::Slot;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 use crate::fleet::world::Machine;
 
 /// Number of hosts that are fetched at once. The deadline of a host starts with its own turn.

@@ -16,11 +16,11 @@ use crate::dialect::Language;
 use crate::engine::{Registered, Selection, needed};
 use crate::fleet::aggregates::{self, HostMetrics, of_hosts_counted};
 use crate::fleet::config::Access;
+use crate::fleet::frame::sheet::Row;
 use crate::fleet::plan::{Export, PlannedGroup, connect_options};
-use crate::fleet::sheet::Row;
-use crate::fleet::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::stages::operands_of;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 
 /// The selection of `eval --targets`.
 pub struct HostsSelection {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use pmderive_runtime::model::{MetricSpec, PmStatus, SpecSource, parse_interval};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace};
-use pmderive_runtime::record::archives_of_folio;
+use pmderive_runtime::record_mode::archives_of_folio;
 
 use super::debug::is_debug_spec;
 use super::impersonated::{EarlyEnd, Impersonated, refused_host};

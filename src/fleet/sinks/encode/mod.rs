@@ -30,9 +30,9 @@ use super::number::{self, ENDED};
 use super::numbers::SinkNumbers;
 use crate::fleet::frame::{Event, ExportedId, ExportedMetric, Frame, Instances, Schema, Stale};
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::slot::Nanos;
-use crate::fleet::target::Target;
+use crate::fleet::targets::target::Target;
 use protobuf::{put_label, put_varint, varint_size};
 use template::{Host, Piece, Shape, Template};
 

@@ -20,8 +20,8 @@ use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
 use crate::fleet::sinks::secret::Secret;
 use crate::fleet::sinks::text::Writer;
-use crate::fleet::target::Target;
 use crate::fleet::targets::canonical;
+use crate::fleet::targets::target::Target;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 

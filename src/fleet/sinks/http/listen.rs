@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use pmderive_runtime::locks::write;
 
-use crate::fleet::sink_set::SinkPlace;
 use crate::fleet::sinks::secret::Secret;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::sinks::tls::{self, Identity};
 
 /// Settings of a listener.

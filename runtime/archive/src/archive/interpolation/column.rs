@@ -7,8 +7,8 @@
 
 use pmderive_core::model::{InstId, Pmid, ValueType};
 
+use crate::archive::framing::LENGTH_WORD;
 use crate::archive::interpolation::coverage::Ordinal;
-use crate::archive::record::LENGTH_WORD;
 use crate::archive::untyped::{UNTYPED, UntypedOrder};
 use crate::archive::values::{BLOCK_ORIGIN, regular_blocks};
 

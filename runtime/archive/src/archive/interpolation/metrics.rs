@@ -10,12 +10,12 @@ use pmderive_core::model::{InDom, InstId, InstanceProfile, PmStatus, Pmid, Times
 use pmderive_core::result::KnownResults;
 use pmderive_core::source::{FetchList, SourceError};
 
+use crate::archive::framing::Damage;
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::positions::{DomainId, ShapeId, TrackId};
 use crate::archive::interpolation::track::Track;
 use crate::archive::meta::Metadata;
-use crate::archive::record::Damage;
 use crate::archive::selection::SlotTable;
 use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, check, walk};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::positions::VolumeId;
-use crate::archive::record::{Damage, ReadError};
 use crate::archive::volume::open_volume;
 use crate::archive::volumes::{LeftOut, Volumes};
 

@@ -6,10 +6,10 @@
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
 
+use crate::archive::framing::Damage;
 use crate::archive::interpolation::coverage::{Coverage, Covered, MetDamage, Ordinal, Side};
 use crate::archive::interpolation::rules::MarkRule;
 use crate::archive::order::Travel;
-use crate::archive::record::Damage;
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::volume::Record;
 

@@ -4,19 +4,25 @@
 //! The host's task makes both, and all sinks share them. Other modules decide which sink gets
 //! which metric, and write the output.
 
+pub mod columns;
+pub mod ended_series;
+mod instances;
+pub mod series;
+pub mod sheet;
+
 use std::fmt;
 use std::sync::Arc;
 
 use pmderive_runtime::model::{Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::position::Per;
 
-use super::columns::{Columns, Heads, Pattern};
-pub use super::instances::{ExportedId, Instances};
 use super::labels::Labels;
-use super::sink_set::SinkSet;
+use super::sinks::sink_set::SinkSet;
 use super::slot::{Nanos, Slot};
-use super::target::Target;
+use super::targets::target::Target;
 use crate::engine::Metric;
+use columns::{Columns, Heads, Pattern};
+pub use instances::{ExportedId, Instances};
 
 /// An event of a host, for sinks.
 #[derive(Clone, Debug)]

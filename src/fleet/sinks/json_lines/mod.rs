@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::log::Trouble;
+use super::numbers::{RequestOutcome, SinkNumbers};
+use super::ring::{Popped, Ring};
 use super::sink_set::SinkPlace;
-use super::sinks::numbers::{RequestOutcome, SinkNumbers};
-use super::sinks::ring::{Popped, Ring};
-use super::world::{Job, World};
 use crate::escape;
+use crate::fleet::log::Trouble;
+use crate::fleet::world::{Job, World};
 use crate::syntax::counted;
 
 /// Bytes of lines for one write.

@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::program::Status;
 
-use crate::fleet::columns::Column;
+use crate::fleet::frame::columns::Column;
 use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
-use crate::fleet::sink_set::SinkPlace;
+use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::report::json::write_value;
 use crate::text::json::{Object, write_object, write_string};

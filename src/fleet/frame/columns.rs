@@ -101,7 +101,7 @@ impl Heads {
 
     /// Heads of metrics, in the metrics' order. Their pattern comes from `patterns` if it has
     /// an equal one.
-    pub(super) fn among(
+    pub(in crate::fleet) fn among(
         patterns: &Interner<Pattern>,
         all: impl IntoIterator<Item = (Status, Arc<Instances>)>,
     ) -> Arc<Heads> {

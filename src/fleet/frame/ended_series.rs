@@ -8,11 +8,13 @@ use std::time::Duration;
 use pmderive_runtime::position::Per;
 use rustc_hash::FxHashSet;
 
-use super::frame::{Event, ExportedId, ExportedMetric, Instances, Schema, Stale, StaleReason};
-use super::labels::Labels;
-use super::sink_set::SinkSet;
-use super::slot::{Nanos, Slot};
-use super::target::Target;
+use crate::fleet::frame::{
+    Event, ExportedId, ExportedMetric, Instances, Schema, Stale, StaleReason,
+};
+use crate::fleet::labels::Labels;
+use crate::fleet::sinks::sink_set::SinkSet;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::targets::target::Target;
 
 /// Receivers keep one sample of a series for each millisecond. So a mark comes at least that
 /// much later than the sample before it, and so does a sample after the mark.

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::frame::Event;
 use super::sink_set::{SinkPlace, SinkSet};
-use super::slot::Slot;
-use super::target::Target;
+use crate::fleet::frame::Event;
+use crate::fleet::slot::Slot;
+use crate::fleet::targets::target::Target;
 
 /// The inlet of a sink.
 pub trait Outlet: Send + Sync {

@@ -4,12 +4,12 @@
 
 use pmderive_runtime::positions;
 
-use super::config::MAX_SINKS;
+use crate::fleet::config::MAX_SINKS;
 
 positions! {
     /// Place of a sink. A sink keeps its place for as long as it goes on. In a plan that is not
     /// yet active the position in the configuration is the place
-    /// ([`Plan::place_sinks`](super::plan::Plan::place_sinks)).
+    /// ([`Plan::place_sinks`](crate::fleet::plan::Plan::place_sinks)).
     pub SinkPlace;
 }
 

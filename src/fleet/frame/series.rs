@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::columns::Heads;
 use super::ended_series::{BEHIND_SAMPLE, EndedSeries, gone};
-use super::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
-use super::labels::Labels;
-use super::sink_set::SinkSet;
-use super::slot::{Nanos, Slot};
-use super::target::Target;
+use crate::fleet::frame::{Event, ExportedId, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::labels::Labels;
+use crate::fleet::sinks::sink_set::SinkSet;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::targets::target::Target;
 
 /// The series of the latest frame.
 #[derive(Debug, Default)]

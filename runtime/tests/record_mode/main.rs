@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::record::{RecordError, Recording};
+use pmderive_runtime::record_mode::{RecordError, Recording};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_testkit::oracle;
 use pmderive_testkit::real_pmcd;
@@ -86,7 +86,7 @@ fn calls_have_an_order() {
 
 #[test]
 fn the_folio_is_that_of_libpcp_gui() {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/oracle.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record_mode/oracle.c");
     let Some(oracle) = Oracle::compile(source, &["-l:libpcp_gui.so.2"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let hosts = ["nohost.invalid", "other.invalid", "a-rather-long-name-of-a-host.invalid"];

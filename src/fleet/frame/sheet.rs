@@ -14,12 +14,12 @@ use pmderive_runtime::program::{Binding, OutputId, Status};
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
-use super::aggregates::FleetDomain;
 use super::columns::{Column, write_numbers};
-use super::frame::{ExportedMetric, Frame};
 use crate::bind::Desc;
 use crate::diag::Diagnostics;
 use crate::engine::{Backend, Engine, Metric, Registry, ReportSample};
+use crate::fleet::aggregates::FleetDomain;
+use crate::fleet::frame::{ExportedMetric, Frame};
 use crate::text::SourceMap;
 
 /// The domain number of all identifiers here. It is never shown.

@@ -1,6 +1,9 @@
 //! The machine as the engine of a fleet uses it: clock, connections, files, random numbers and
 //! threads. A simulation has its own world, in which a seed decides all of them.
 
+pub mod clock;
+pub mod socket;
+
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -18,11 +21,11 @@ use pmderive_runtime::transport::{AsyncSocket, Transport};
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use super::clock::Clock;
 use super::sinks::client::{Client, HttpClient};
 use super::slot::Nanos;
-use super::socket::{LOOKUPS, NamedSocket};
 use crate::engine::Engine;
+use clock::Clock;
+use socket::{LOOKUPS, NamedSocket};
 
 /// A machine.
 pub trait World: 'static {

@@ -1,6 +1,8 @@
 //! Reads files of targets: JSON in the form of Prometheus' `file_sd_configs`. Each mistake is
 //! reported with its place. This module neither looks names up nor connects.
 
+pub mod target;
+
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as Place;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,11 +17,11 @@ use serde::Deserialize;
 
 use super::labels::Labels;
 use super::redaction::{password_in, secrets_in, without};
-use super::target::{GroupId, Target};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::escape;
 use crate::syntax::ast::Spanned;
 use crate::text::{SourceId, SourceMap, SourceText, Span};
+use target::{GroupId, Target};
 
 /// Largest file of targets that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;

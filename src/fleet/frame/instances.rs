@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pmderive_runtime::model::InstId;
 use pmderive_runtime::positions;
 
-use super::labels::Labels;
+use crate::fleet::labels::Labels;
 
 positions! {
-    /// Position of a metric in [`Schema::metrics`](super::frame::Schema::metrics).
+    /// Position of a metric in [`Schema::metrics`](super::Schema::metrics).
     pub ExportedId;
 }
 

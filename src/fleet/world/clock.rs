@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::slot::Nanos;
+use crate::fleet::slot::Nanos;
 
 /// Smallest step back of the clock that is logged.
 const TOLD: Duration = Duration::from_secs(1);

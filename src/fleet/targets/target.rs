@@ -5,8 +5,8 @@
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::positions;
 
-use super::labels::Labels;
-use super::slot::hash_of;
+use crate::fleet::labels::Labels;
+use crate::fleet::slot::hash_of;
 
 /// Virtual shards of a fleet. Sums across hosts run shard by shard, so any number of
 /// processes gives the same bits.
