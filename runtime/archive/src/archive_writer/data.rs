@@ -133,9 +133,8 @@ fn encode_set(
     let in_place = matches!(metric.desc.value_type, ValueType::I32 | ValueType::U32);
     word(out, u32::from(!in_place));
     for (at, InstanceValue { instance, value }) in values.iter().enumerate() {
-        let instance = *instance;
         let refused = match metric.domain {
-            None if instance == -1 && values.len() == 1 => None,
+            None if *instance == -1 && values.len() == 1 => None,
             None => Some((
                 PmStatus::INST,
                 format!(
@@ -143,7 +142,7 @@ fn encode_set(
                      not {instance}"
                 ),
             )),
-            Some((indom, domain)) => match domains[domain].meet(instance, at, number) {
+            Some((indom, domain)) => match domains[domain].meet(*instance, at, number) {
                 Some(true) => None,
                 Some(false) => Some((
                     PmStatus::INST,
@@ -164,32 +163,39 @@ fn encode_set(
         }
         word(out, instance.cast_unsigned());
         let value_type = metric.desc.value_type;
-        let mut put_block = |data: &[u8]| {
-            let offset = (blocks_start + blocks.len()) as i64;
-            word(out, ((offset - BLOCK_ORIGIN) / 4) as u32);
-            block(blocks, value_type, data);
-        };
-        let stored = match (value, value_type) {
-            (RawValue::InPlace(bits), ValueType::I32 | ValueType::U32) => {
-                word(out, *bits);
-                Ok(())
-            }
-            // Other tools store a FLOAT as a block too.
-            (RawValue::InPlace(bits), ValueType::F32) => {
-                put_block(&bits.to_be_bytes());
-                Ok(())
-            }
-            (RawValue::InPlace(_), _) => Err("the value is 32 bits in place".to_owned()),
-            (RawValue::Block { code, bytes }, _) => {
-                check_block(value_type, *code, bytes).map(|()| put_block(bytes))
-            }
-        };
-        stored.map_err(|problem| {
+        encode_value(out, blocks, blocks_start, value_type, value).map_err(|problem| {
             let problem = format!(
                 "metric {pmid}, instance {instance}: {problem}, but its type is {value_type}"
             );
             WriteError::misuse(PmStatus::TYPE, problem)
         })?;
+    }
+    Ok(())
+}
+
+/// Appends the last word of a value to `out`: the value itself, or the place of its block,
+/// which goes to `blocks`. Fails with the fault of a value that is not of `value_type`.
+fn encode_value(
+    out: &mut Vec<u8>,
+    blocks: &mut Vec<u8>,
+    blocks_start: usize,
+    value_type: ValueType,
+    value: &RawValue,
+) -> Result<(), String> {
+    let mut put_block = |data: &[u8]| {
+        let offset = (blocks_start + blocks.len()) as i64;
+        word(out, ((offset - BLOCK_ORIGIN) / 4) as u32);
+        block(blocks, value_type, data);
+    };
+    match (value, value_type) {
+        (RawValue::InPlace(bits), ValueType::I32 | ValueType::U32) => word(out, *bits),
+        // Other tools store a FLOAT as a block too.
+        (RawValue::InPlace(bits), ValueType::F32) => put_block(&bits.to_be_bytes()),
+        (RawValue::InPlace(_), _) => return Err("the value is 32 bits in place".to_owned()),
+        (RawValue::Block { code, bytes }, _) => {
+            check_block(value_type, *code, bytes)?;
+            put_block(bytes);
+        }
     }
     Ok(())
 }
