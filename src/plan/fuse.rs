@@ -357,29 +357,8 @@ impl<'f> Fusion<'f> {
                 continue;
             }
             if !ready {
-                let stack = &mut regs.waiting;
-                stack.push((id, mode, true));
-                let below = match &node.op {
-                    Op::First(operand) => self.first(*operand, mode),
-                    _ => mode,
-                };
-                match &node.op {
-                    // The layout handles the guard.
-                    Op::Chosen { branch, .. } => stack.push((*branch, below, false)),
-                    Op::Choose { guard, yes, no } => {
-                        for branch in [*no, *yes] {
-                            if !matches!(self.graph.nodes[branch.index()].op, Op::NoValue) {
-                                stack.push((branch, below, false));
-                            }
-                        }
-                        stack.push((*guard, below, false));
-                    }
-                    op => {
-                        let before = stack.len();
-                        op.operands(|operand| stack.push((operand, below, false)));
-                        stack[before..].reverse();
-                    }
-                }
+                regs.waiting.push((id, mode, true));
+                self.wait_for_operands(&node.op, mode, &mut regs.waiting);
                 continue;
             }
             let of = |operand: NodeId, mode: Mode| {
@@ -433,6 +412,28 @@ impl<'f> Fusion<'f> {
         }
         regs.args = args;
         regs.get(root, Mode::Lanes)
+    }
+
+    /// Pushes the operands of an operation, the first one last, so that it comes first.
+    fn wait_for_operands(&self, op: &Op, mode: Mode, stack: &mut Vec<(NodeId, Mode, bool)>) {
+        match op {
+            Op::First(operand) => stack.push((*operand, self.first(*operand, mode), false)),
+            // The layout handles the guard.
+            Op::Chosen { branch, .. } => stack.push((*branch, mode, false)),
+            Op::Choose { guard, yes, no } => {
+                for branch in [*no, *yes] {
+                    if !matches!(self.graph.nodes[branch.index()].op, Op::NoValue) {
+                        stack.push((branch, mode, false));
+                    }
+                }
+                stack.push((*guard, mode, false));
+            }
+            op => {
+                let before = stack.len();
+                op.operands(|operand| stack.push((operand, mode, false)));
+                stack[before..].reverse();
+            }
+        }
     }
 }
 
