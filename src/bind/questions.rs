@@ -85,8 +85,10 @@ fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<NameAnsw
     let mut descs = descs.into_iter();
     let found = |pmid: Result<Pmid, PmStatus>| match pmid {
         Err(status) => NameAnswer::Unknown(status),
-        Ok(_) => match descs.next() {
-            Some(Ok(Fact::Desc(desc))) => NameAnswer::Metric(desc),
+        Ok(pmid) => match descs.next() {
+            Some(Ok(Fact::Desc(desc))) if desc.pmid == pmid => NameAnswer::Metric(desc),
+            // A source of an application may confuse metrics.
+            Some(Ok(Fact::Desc(_))) => NameAnswer::NoDescriptor(PmStatus::IPC),
             Some(Err(status)) => NameAnswer::NoDescriptor(status),
             Some(Ok(_)) | None => NameAnswer::NoDescriptor(PmStatus::PMID),
         },

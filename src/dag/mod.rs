@@ -118,19 +118,39 @@ impl Graph {
 
     /// The slot of a metric in the fetch.
     pub fn slot(&mut self, desc: &MetricDesc) -> InputSlot {
-        *self.input_index.entry(desc.pmid).or_insert_with(|| {
-            let count = self.domain_index.len() as u32;
-            let number = |indom| *self.domain_index.entry(indom).or_insert(count);
-            let (value_type, is_set) = (desc.value_type, desc.indom.is_some());
-            self.inputs.push(Input { value_type, is_set, domain: desc.indom.map(number) });
+        let count = InputSlot(self.inputs.len() as u32);
+        let slot = *self.input_index.entry(desc.pmid).or_insert(count);
+        if slot == count {
+            let input = self.input_of(desc);
+            self.inputs.push(input);
             self.descs.push(*desc);
-            InputSlot(self.inputs.len() as u32 - 1)
-        })
+        }
+        slot
+    }
+
+    fn input_of(&mut self, desc: &MetricDesc) -> Input {
+        let count = self.domain_index.len() as u32;
+        let number = |indom| *self.domain_index.entry(indom).or_insert(count);
+        let (value_type, is_set) = (desc.value_type, desc.indom.is_some());
+        Input { value_type, is_set, domain: desc.indom.map(number) }
     }
 
     /// The node with the values of a metric.
+    ///
+    /// The languages of PCP bind a definition once. If the metric changes, a later definition
+    /// has another descriptor of it. The latest one counts: values no longer fit the others.
     pub fn input(&mut self, desc: &MetricDesc) -> NodeId {
         let slot = self.slot(desc);
+        let known = self.descs[slot.index()];
+        if (known.value_type, known.indom) != (desc.value_type, desc.indom) {
+            for node in &mut self.nodes {
+                if node.op == Op::Input(slot) {
+                    node.op = Op::Nothing;
+                }
+            }
+            self.inputs[slot.index()] = self.input_of(desc);
+            self.descs[slot.index()] = *desc;
+        }
         self.add(Op::Input(slot), desc.value_type, desc.indom)
     }
 

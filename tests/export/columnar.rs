@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registry, ReportSample, Space};
+use pmderive::engine::{Backend, Definitions, Engine, Registry, ReportSample, Space};
 use pmderive::report::table::{Destination, Format, Sampling, export};
 use pmderive_runtime::context::Context as Source;
 
@@ -126,6 +126,53 @@ fn a_pipe_gets_the_form_for_streams() {
         Some(0)
     );
     assert_eq!(rows(&streamed), rows(&read_arrow(&path).1));
+}
+
+/// Another choice has other metrics at the same positions, with metadata that may be equal.
+#[test]
+fn rows_have_the_names_of_the_metrics_of_their_sample() {
+    let definitions = Definitions::default();
+    for name in ["z.one", "z.two"] {
+        definitions.register(name, "mem.physmem * 1").expect("a good definition");
+    }
+    let registry = &definitions.snapshot().registry;
+    let [one, two] = ["z.one", "z.two"].map(|name| registry.get(name).expect("registered"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("table");
+    for format in [Format::Csv, Format::Arrow, Format::Parquet] {
+        let mut diagnostics = Diagnostics::default();
+        let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+        let source = Source::archive(FLEET.as_ref()).expect("an archive");
+        let mut session =
+            choosing(engine, source, registry, &[one, two], &mut diagnostics).expect("it binds");
+        let (metrics, source) = session.metrics_and_source();
+        let facts =
+            pmderive::report::table::Schema::look_up(metrics, &registry, source, Sampling::Records);
+        let destination = Destination::file(&path).expect("a file");
+        let mut exporter =
+            export(format, &facts.expect("metadata"), destination).expect("it begins");
+        let mut space = Space::default();
+        for choice in [vec![one, two], vec![two], vec![two, one]] {
+            session.choose(&choice, &mut diagnostics).expect("it binds");
+            let sample = session.sample(&mut space).expect("a sample");
+            let domains = vec![None; sample.metrics.len()];
+            let shown = ReportSample::new("fleet", sample.metrics, &sample.values, &domains);
+            exporter.sample(&shown).expect("it is written");
+        }
+        exporter.finish().expect("its end").complete().expect("a file");
+        let found: Vec<String> = match format {
+            Format::Arrow => rows(&read_arrow(&path).1).into_iter().map(|row| row.metric).collect(),
+            Format::Parquet => {
+                rows(&read_parquet(&path).1).into_iter().map(|row| row.metric).collect()
+            }
+            _ => {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                let name = |line: &str| line.split(',').nth(2).expect("a column").to_owned();
+                text.lines().skip(1).map(name).collect()
+            }
+        };
+        assert_eq!(found, ["z.one", "z.two", "z.two", "z.two", "z.one"], "{format:?}");
+    }
 }
 
 /// Twice as many rows take no more memory, in any form.

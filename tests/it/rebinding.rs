@@ -7,12 +7,17 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Definitions, Engine, Session, Space};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
+use pmderive_runtime::memory::{MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
+    InDom, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, StateChange, Timestamp, Units,
+    Value, ValueType,
 };
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::program::{OutputId, Reason, Status};
-use pmderive_runtime::source::{FetchSource, MetadataSource};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
+use pmderive_runtime::source::{
+    Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
+};
 use pmderive_runtime::transport::{Socket, ready};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
@@ -325,4 +330,119 @@ fn binding_without_blocking() {
     // As many requests as the other context needed.
     let after = asked();
     assert_eq!([0, 1, 2].map(|kind| after[kind] - before[kind]), before);
+}
+
+fn memory_desc(item: u32, value_type: ValueType, is_set: bool) -> MetricDesc {
+    let indom = is_set.then(|| InDom::new(400, 0));
+    let pmid = Pmid::new(400, 0, item);
+    MetricDesc { pmid, value_type, indom, semantics: Semantics::Instant, units: Units::NONE }
+}
+
+/// Values as the metadata describes them: 7, or 7.5 as a double.
+fn feed(
+    list: &FetchList,
+    metadata: &mut MemoryMetadata,
+    batch: &mut ResultBatch,
+) -> Result<FetchEvents, SourceError> {
+    let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+    for pmid in list.pmids() {
+        writer.set(*pmid);
+        let desc = metadata.desc(*pmid).expect("a metric of the source");
+        for instance in if desc.indom.is_some() { 0..2 } else { -1..0 } {
+            match desc.value_type {
+                ValueType::F64 => writer.block(instance, BlockValue::F64(7.5)),
+                _ => writer.in_place(instance, 7),
+            }
+        }
+    }
+    Ok(FetchEvents::default())
+}
+
+/// The languages of PCP keep a definition as it was bound, even if its metric has changed since.
+/// A later definition of the same metric has its values.
+#[test]
+fn a_metric_that_changes_harms_no_later_definition() {
+    for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2, Dialect::Fixed] {
+        for (changed, later) in [
+            (memory_desc(0, ValueType::U32, true), "[(0, U32(9)), (1, U32(9))]"),
+            (memory_desc(0, ValueType::F64, false), "[(-1, F64(9.5))]"),
+        ] {
+            let mut metadata = MemoryMetadata::default();
+            metadata.add_metric("m.x", memory_desc(0, ValueType::U32, false));
+            metadata.set_instances(InDom::new(400, 0), [(0, "a".into()), (1, "b".into())].into());
+            let source = MemorySource::new("memory", metadata, feed);
+            let definitions = Arc::new(Definitions::new(dialect));
+            definitions.register("z.a", "m.x + 1").expect("a good definition");
+            let engine = Engine::new(dialect, Backend::default());
+            let mut session = Session::new(engine, Arc::clone(&definitions), source);
+            let pmids = |session: &mut Session<_>, names: &[&str]| -> Vec<Pmid> {
+                let found = session.lookup_names(names).expect("answers");
+                found.into_iter().map(|pmid| pmid.expect("registered")).collect()
+            };
+            let first = pmids(&mut session, &["z.a"]);
+            session.fetch_values(&first).expect("values");
+            session.source().metadata().add_metric("m.x", changed);
+            definitions.register("z.b", "m.x + 2").expect("a good definition");
+            let both = pmids(&mut session, &["z.a", "z.b"]);
+            let descs = session.lookup_descs(&both).expect("answers");
+            let sets = session.fetch_values(&both).expect("values").sets;
+            let found = sets[1].decode(descs[1].expect("a descriptor").value_type);
+            assert_eq!(format!("{:?}", found.expect("values")), later, "{dialect:?}");
+        }
+    }
+}
+
+/// A source that describes one metric by the descriptor of another.
+struct Confused(MemorySource<fn(&FetchList, &mut MemoryMetadata, &mut ResultBatch) -> Fetched>);
+
+type Fetched = Result<FetchEvents, SourceError>;
+
+impl MetadataSource for Confused {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        self.0.ask(questions, answers)?;
+        let first = answers.len() - questions.len();
+        for (question, answer) in questions.iter().zip(&mut answers[first..]) {
+            if matches!(question, Question::Desc(pmid) if *pmid == Pmid::new(400, 0, 1)) {
+                *answer = Ok(Fact::Desc(memory_desc(0, ValueType::U32, false)));
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.0.metadata_epoch()
+    }
+}
+
+impl FetchSource for Confused {
+    fn fetch(&mut self, list: &FetchList, batch: &mut ResultBatch) -> Fetched {
+        self.0.fetch(list, batch)
+    }
+}
+
+#[test]
+fn a_descriptor_of_another_metric_is_an_error() {
+    let mut metadata = MemoryMetadata::default();
+    metadata.add_metric("m.x", memory_desc(0, ValueType::U32, false));
+    metadata.add_metric("m.y", memory_desc(1, ValueType::F64, false));
+    let source = Confused(MemorySource::new("memory", metadata, feed));
+    let definitions = Definitions::default();
+    for (name, text) in [("z.x", "m.x + 1"), ("z.y", "m.y + 1"), ("z.both", "m.x + m.y")] {
+        definitions.register(name, text).expect("a good definition");
+    }
+    let mut session = Session::new(Engine::default(), definitions, source);
+    let found = session.lookup_names(&["z.x", "z.y", "z.both"]).expect("answers");
+    let pmids: Vec<Pmid> = found.into_iter().map(|pmid| pmid.expect("registered")).collect();
+    let sets = session.fetch_values(&pmids).expect("values").sets;
+    let found: Vec<_> =
+        sets.iter().map(|set| set.decode(ValueType::U32).map(|v| v.len())).collect();
+    assert_eq!(found, [Ok(1), Err(PmStatus::PMID), Err(PmStatus::PMID)]);
 }

@@ -18,7 +18,7 @@ use pmderive_runtime::model::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::exporter::ExportError;
-use super::{Row, Sampling, Schema};
+use super::{LastNames, Row, Sampling, Schema};
 use crate::bind::Desc;
 use crate::engine::ReportSample;
 use crate::report::plain::text;
@@ -44,6 +44,7 @@ pub struct Columns {
     units: Dictionary,
     /// Dictionary keys of each metric, in the order of the metrics.
     keys: Vec<Option<Keys>>,
+    names: LastNames,
     time: TimestampNanosecondBuilder,
     instance: Int32Builder,
     instance_name: StringBuilder,
@@ -148,6 +149,7 @@ impl Columns {
             semantics: Dictionary::default(),
             units: Dictionary::default(),
             keys: Vec::new(),
+            names: LastNames::default(),
             time: TimestampNanosecondBuilder::new().with_timezone(ZONE),
             instance: Int32Builder::new(),
             instance_name: StringBuilder::new(),
@@ -184,6 +186,7 @@ impl Columns {
     ) -> Result<(), ExportError> {
         let time = nanoseconds(shown.values.timestamp())?;
         self.keys.resize(shown.metrics.len(), None);
+        self.names.follow(shown, |at| self.keys[at] = None);
         for_each_row(shown, self.sampling, |row| {
             let keys = match self.keys[row.metric] {
                 Some(keys) if keys.desc == *row.desc => keys,

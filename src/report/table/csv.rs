@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::UtcTime;
 
-use super::{Row, Sampling, Schema};
+use super::{LastNames, Row, Sampling, Schema};
 use crate::bind::Desc;
 use crate::engine::ReportSample;
 use crate::report::csv::{write_field, write_value};
@@ -22,6 +22,7 @@ pub struct Csv {
     /// Fields that are the same in every row of a metric, in the order of the
     /// metrics.
     fields: Vec<Option<Fields>>,
+    names: LastNames,
     time: String,
 }
 
@@ -38,7 +39,7 @@ impl Csv {
     /// The form for the samples of a source.
     pub fn new(schema: &Schema) -> Csv {
         let (sampling, host) = (schema.sampling, schema.host.clone());
-        Csv { sampling, host, fields: Vec::new(), time: String::new() }
+        Csv { sampling, host, fields: Vec::new(), names: LastNames::default(), time: String::new() }
     }
 }
 
@@ -48,10 +49,11 @@ impl Renderer for Csv {
     }
 
     fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
-        let Csv { sampling, host, fields, time } = self;
+        let Csv { sampling, host, fields, names, time } = self;
         time.clear();
         let _ = write!(time, "{},", UtcTime(shown.values.timestamp()));
         fields.resize_with(shown.metrics.len(), || None);
+        names.follow(shown, |at| fields[at] = None);
         let Ok(()) = for_each_row::<Infallible>(shown, *sampling, |row| {
             // Metadata of a live source may change.
             let known = fields[row.metric].take().filter(|known| known.desc == *row.desc);

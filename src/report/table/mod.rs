@@ -80,6 +80,7 @@ mod schema;
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::samples::Renderer;
 use crate::engine::ReportSample;
@@ -88,6 +89,28 @@ pub use super::rows::{Row, Without};
 pub use destination::Destination;
 pub use exporter::{ExportError, Exporter};
 pub use schema::{MetricFacts, Sampling, Schema};
+
+/// The names of the last sample's metrics. A writer may keep texts of each metric; these are
+/// useless when the sample has another metric at a position.
+#[derive(Default)]
+struct LastNames(Vec<Arc<str>>);
+
+impl LastNames {
+    /// Calls `forget` with each position at which the last sample had another metric or none.
+    fn follow(&mut self, shown: &ReportSample<'_>, mut forget: impl FnMut(usize)) {
+        self.0.truncate(shown.metrics.len());
+        for (at, metric) in shown.metrics.iter().enumerate() {
+            match self.0.get_mut(at) {
+                Some(known) if Arc::ptr_eq(known, &metric.name) || *known == metric.name => {
+                    continue;
+                }
+                Some(known) => known.clone_from(&metric.name),
+                None => self.0.push(Arc::clone(&metric.name)),
+            }
+            forget(at);
+        }
+    }
+}
 
 /// Forms of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
