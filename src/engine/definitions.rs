@@ -200,8 +200,9 @@ impl Definitions {
 
     /// Registers a metric in place of an earlier one with the same name, if there is
     /// one; see [`Registry::replace`]. Every session always sees one of the two. The
-    /// new metric has a new identifier. There are about two million identifiers, and
-    /// each needs a little memory for ever.
+    /// new metric has a new identifier, so lists of fetches and entries of fetch groups with
+    /// the earlier one have `PM_ERR_PMID` from then on: make them again. There are about two
+    /// million identifiers, and each needs a little memory for ever.
     ///
     /// # Errors
     /// As [`Definitions::register`]. The earlier definition then stays.

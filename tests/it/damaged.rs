@@ -236,6 +236,48 @@ fn a_volume_that_is_missing_is_told_by_who_passes_it() {
     assert!(scanned.err.contains("d.index: "), "{}", scanned.err);
 }
 
+/// The index knows them. Who does not read up to there does not meet the end.
+#[test]
+fn a_volume_that_is_missing_at_an_end_is_told_by_who_comes_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let (source, base) = (source.to_str().expect("UTF-8"), folder.path().join("whole"));
+    let name = base.to_str().expect("UTF-8");
+    let recorded = run(&["record", "-a", source, "-v", "60Kb", "-o", name, "."]);
+    assert_eq!(recorded.status, Some(0), "{}", recorded.err);
+    let volumes = (0..).take_while(|volume| base.with_extension(volume.to_string()).exists());
+    let last = volumes.last().expect("a volume");
+    for (missing, words) in [
+        (0, "d.1: at byte 0: the index begins with volume 0"),
+        (last, "the index ends with volume"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in std::fs::read_dir(base.parent().expect("a folder")).expect("files") {
+            let from = file.expect("a file").path();
+            let suffix = from.extension().expect("a suffix").to_str().expect("UTF-8").to_owned();
+            if suffix != missing.to_string() {
+                std::fs::copy(&from, folder.path().join("d").with_extension(suffix))
+                    .expect("a copy");
+            }
+        }
+        let damaged = Damaged(folder);
+        for (arguments, status, _) in COMMANDS {
+            let is_told = !arguments.contains("--compat 6.0");
+            let found = damaged.run(arguments);
+            let expected = if is_told { *status } else { 0 };
+            assert_eq!(found.status, Some(expected), "{missing} {arguments}: {}", found.err);
+            let told = found.err.matches(words).count();
+            assert_eq!(told, usize::from(is_told), "{missing} {arguments}: {}", found.err);
+        }
+        let early = damaged.run("eval -s 2 hinv.ncpu");
+        let is_met = early.err.contains(words);
+        assert_eq!(
+            (early.status, is_met),
+            if missing == 0 { (Some(3), true) } else { (Some(0), false) }
+        );
+    }
+}
+
 /// The installed tools print the same, on both streams, with the same status.
 /// Without an index they do not look for the end before the damage, and pmval
 /// then keeps the rest of the values to itself, which is not followed.

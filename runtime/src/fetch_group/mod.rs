@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Any source can be behind a group. If the source has derived metrics, so has
-//! the group.
+//! the group. An entry keeps the identifier of its metric: of a derived metric that
+//! is replaced or removed, its value is `PM_ERR_PMID`, and it must be added again.
 
 mod extend;
 mod read;

@@ -39,6 +39,15 @@ pub(super) struct Volumes {
     left_out: Vec<LeftOut>,
     /// Bytes after the end that are too short for a record.
     tail: Option<SourceError>,
+    /// Missing volumes before the first and after the last one, once each.
+    noted: NotedEnds,
+}
+
+/// The ends of the list of volumes that were compared with the index.
+#[derive(Clone, Copy, Default)]
+struct NotedEnds {
+    start: bool,
+    end: bool,
 }
 
 /// A series of records that were skipped.
@@ -82,6 +91,7 @@ impl Volumes {
             order,
             left_out: Vec::new(),
             tail: None,
+            noted: NotedEnds::default(),
         }
     }
 
@@ -96,6 +106,7 @@ impl Volumes {
         duplicate.enter(self.entered)?;
         duplicate.volume.take_position(&self.volume);
         (duplicate.current, duplicate.lost) = (self.current, self.lost);
+        duplicate.noted = self.noted;
         duplicate.order = self.order.clone();
         Ok(duplicate)
     }
@@ -165,6 +176,7 @@ impl Volumes {
     }
 
     fn next_of_any_time(&mut self) -> Result<Option<Record>, SourceError> {
+        self.note_missing_before_first();
         loop {
             let read = match self.volume.next() {
                 Err(error) if self.is_taken_for_end() => {
@@ -180,6 +192,7 @@ impl Volumes {
                 }
                 Ok(None) if self.is_last() => {
                     if !self.discover() {
+                        self.note_missing_after_last();
                         return Ok(None);
                     }
                     // The old volume may have grown before the new one appeared.
@@ -225,10 +238,11 @@ impl Volumes {
                     self.current = self.entered;
                     return Ok(Some(record));
                 }
-                Ok(None) => match self.enter_previous()? {
-                    true => continue,
-                    false => return Ok(None),
-                },
+                Ok(None) if self.enter_previous()? => continue,
+                Ok(None) => {
+                    self.note_missing_before_first();
+                    return Ok(None);
+                }
                 Err(error) => error,
             };
             self.lost = true;
