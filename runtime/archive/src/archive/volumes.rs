@@ -37,17 +37,10 @@ pub(super) struct Volumes {
     order: Order,
     /// Series of records that were left out because they are out of order.
     left_out: Vec<LeftOut>,
-    /// Bytes after the end that are too short for a record.
+    /// The problem after the end: too few bytes for a record, or no volume that the index has.
     tail: Option<SourceError>,
-    /// Missing volumes before the first and after the last one, once each.
-    noted: NotedEnds,
-}
-
-/// The ends of the list of volumes that were compared with the index.
-#[derive(Clone, Copy, Default)]
-struct NotedEnds {
-    start: bool,
-    end: bool,
+    /// Missing volumes before the first one were noted.
+    has_noted_start: bool,
 }
 
 /// A series of records that were skipped.
@@ -91,7 +84,7 @@ impl Volumes {
             order,
             left_out: Vec::new(),
             tail: None,
-            noted: NotedEnds::default(),
+            has_noted_start: false,
         }
     }
 
@@ -106,7 +99,7 @@ impl Volumes {
         duplicate.enter(self.entered)?;
         duplicate.volume.take_position(&self.volume);
         (duplicate.current, duplicate.lost) = (self.current, self.lost);
-        duplicate.noted = self.noted;
+        duplicate.has_noted_start = self.has_noted_start;
         duplicate.order = self.order.clone();
         Ok(duplicate)
     }
@@ -162,8 +155,8 @@ impl Volumes {
         std::mem::take(&mut self.left_out)
     }
 
-    /// The bytes after the last record that was read, if they count as the end (see
-    /// [`Volumes::is_taken_for_end`]).
+    /// The problem after the last record that was read: bytes that count as the end (see
+    /// [`Volumes::is_taken_for_end`]), or a missing volume.
     pub(super) fn take_tail(&mut self) -> Option<SourceError> {
         self.tail.take()
     }
@@ -192,7 +185,9 @@ impl Volumes {
                 }
                 Ok(None) if self.is_last() => {
                     if !self.discover() {
-                        self.note_missing_after_last();
+                        if self.tail.is_none() {
+                            self.tail = self.missing_after_last();
+                        }
                         return Ok(None);
                     }
                     // The old volume may have grown before the new one appeared.

@@ -100,12 +100,12 @@ impl Volumes {
     /// stands at the first record.
     pub(super) fn note_missing_before_first(&mut self) {
         let begins_late = self.archive.files.volumes[0].0 > 0;
-        if self.noted.start || !begins_late || self.entered != VolumeId::FIRST {
+        if self.has_noted_start || !begins_late || self.entered != VolumeId::FIRST {
             return;
         }
         let start = self.archive.label.version.label_size() as u64;
         if self.volume.position() <= start {
-            self.noted.start = true;
+            self.has_noted_start = true;
             let first = self.archive.files.volumes[0].0;
             let known = self.archive.index().iter().map(|entry| entry.volume).min();
             if let Some(known) = known.filter(|known| *known < first) {
@@ -118,20 +118,14 @@ impl Volumes {
         }
     }
 
-    /// Notes that volumes are missing after the last one, if the index has any.
-    pub(super) fn note_missing_after_last(&mut self) {
-        if std::mem::replace(&mut self.noted.end, true) {
-            return;
-        }
+    /// The problem that volumes are missing after the last one, if the index has any.
+    pub(super) fn missing_after_last(&self) -> Option<SourceError> {
         let last = self.archive.files.volumes[self.entered.index()].0;
-        let known = self.archive.index().iter().map(|entry| entry.volume).max();
-        if let Some(known) = known.filter(|known| *known > last) {
-            let message = format!(
-                "the index ends with volume {known}, so at least one is missing after this"
-            );
-            let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
-            self.pass_over(damage.in_file(&self.name));
-        }
+        let known = self.archive.index().iter().map(|entry| entry.volume).max()?;
+        let message =
+            format!("the index ends with volume {known}, so at least one is missing after this");
+        let damage = Damage::new(PmStatus::LOGREC, 0, message);
+        (known > last).then(|| ReadError::from(damage).in_file(&self.name))
     }
 
     /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
