@@ -212,6 +212,76 @@ fn differences_and_metrics_that_come_later_outlast_the_wait() {
     assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
 }
 
+/// Writes an archive of one record each second. Instances and metrics depend on the second.
+fn write_archive(base: &Path, host: &str, seconds: std::ops::Range<i64>) {
+    let start = Timestamp::new(1_700_000_000 + seconds.start, 0);
+    let options = archives::options(host, start);
+    let mut writer = ArchiveWriter::create(base, options).expect("a new archive");
+    let indom = InDom::new(60, 1);
+    let (old, new) = (counter(1, Some(indom)), counter(2, None));
+    writer.describe(&old, &["old"]).expect("it is new");
+    for second in seconds {
+        let timestamp = Timestamp::new(1_700_000_000 + second, 0);
+        let instances = if second < 13 { 0..2 } else { 1..3 };
+        let names = instances.clone().map(|id| (id, format!("i{id}").into())).collect();
+        writer.instances(timestamp, indom, &InstanceDomain::new(names)).expect("good names");
+        let value = |instance| InstanceValue {
+            instance,
+            value: RawValue::InPlace((second * second + 7 * i64::from(instance)) as u32),
+        };
+        let mut sets =
+            vec![MetricValues { pmid: old.pmid, outcome: Ok(instances.map(value).collect()) }];
+        if second > 11 {
+            writer.describe(&new, &["new"]).expect("the same each time");
+            sets.push(MetricValues { pmid: new.pmid, outcome: Ok(vec![value(-1)]) });
+        }
+        writer.record(&FetchResult { timestamp, sets, ..FetchResult::default() }).expect("good");
+    }
+    writer.finish().expect("there is room");
+}
+
+/// pmlogger begins an archive each day. An archive of another host is told, and left out.
+#[test]
+fn a_directory_goes_on_with_its_next_archive() {
+    let finished = tempfile::tempdir().expect("a folder");
+    for (name, seconds) in [("20260101", 0..8), ("20260102", 10..18), ("20260103", 20..28)] {
+        write_archive(&finished.path().join(name), "follow.example", seconds);
+    }
+    for mode in [&["-s", "20"][..], &["-s", "36", "-t", "700msec"], &["-s", "10", "-t", "2sec"]] {
+        let asked = |folder: &tempfile::TempDir, follow: &[&str]| {
+            let archive = folder.path().to_str().expect("UTF-8");
+            let metrics = ["delta(old)", "old", "rate(new)"];
+            let mut command = pmderive(&["eval", "-a", archive, "--format", "csv"]);
+            command.args(follow).args(mode).args(metrics);
+            command
+        };
+        let whole = asked(&finished, &[]).output().expect("the command");
+        let whole = String::from_utf8(whole.stdout).expect("text");
+        let folder = tempfile::tempdir().expect("a folder");
+        write_archive(&folder.path().join("20260101"), "follow.example", 0..8);
+        let mut command = asked(&folder, &["--follow"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Running(command.spawn().expect("the command"));
+        let mut out = BufReader::new(child.0.stdout.take().expect("a pipe"));
+        let mut followed = String::new();
+        for _ in 0..3 {
+            out.read_line(&mut followed).expect("text");
+        }
+        write_archive(&folder.path().join("other"), "other.example", 9..12);
+        write_archive(&folder.path().join("20260102"), "follow.example", 10..18);
+        while !followed.contains("22:13:3") {
+            assert!(out.read_line(&mut followed).expect("text") > 0, "{mode:?} {followed}");
+        }
+        write_archive(&folder.path().join("20260103"), "follow.example", 20..28);
+        out.read_to_string(&mut followed).expect("text");
+        assert_eq!(followed, whole, "{mode:?}");
+        let mut told = String::new();
+        child.0.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+        assert!(told.contains("other: it is of the host other.example"), "{mode:?} {told}");
+        assert_eq!(told.lines().filter(|line| line.contains("warning")).count(), 1, "{told}");
+    }
+}
+
 /// A pipe that was named as the file has a reader that may go, too.
 #[test]
 fn an_export_into_a_pipe_ends_with_its_reader() {

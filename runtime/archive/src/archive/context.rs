@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pmderive_core::escape;
 use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
@@ -19,7 +19,7 @@ use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
 use crate::archive::opening::{IgnoredProblems, OpenedArchives, open_all};
 use crate::archive::options::OpenOptions;
-use crate::archive::resolve::{NamedArchive, resolve};
+use crate::archive::resolve::{NamedArchive, names_directory, resolve};
 use crate::archive::selection::Selection;
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
@@ -118,6 +118,8 @@ pub struct ArchiveContext {
     pub(super) described: Place,
     /// Present while the archive is followed as it grows.
     pub(super) following: Option<Box<Following>>,
+    /// The argument that names a directory, and the limit for compressed files in it.
+    pub(super) directory: Option<(PathBuf, Option<u64>)>,
     /// Counts changes of the metadata.
     pub(super) epoch: u64,
     /// The epoch that the last fetch reported.
@@ -176,6 +178,7 @@ impl ArchiveContext {
         let archives = resolve(path, options.max_expanded)?;
         let mut context = ArchiveContext::of(name, archives, options)?;
         context.rules = InterpolationRules::of_environment();
+        context.directory = names_directory(path).then(|| (path.to_owned(), options.max_expanded));
         if options.as_version_6 {
             context.pass_over_nothing()?;
         }
@@ -217,6 +220,7 @@ impl ArchiveContext {
             last_mark: None,
             described: Place::default(),
             following: None,
+            directory: None,
             epoch: 0,
             reported_epoch: 0,
             selection: Selection::default(),
@@ -309,6 +313,7 @@ impl ArchiveContext {
             last_mark: self.last_mark,
             described: self.described,
             following: None,
+            directory: self.directory.clone(),
             epoch: self.epoch,
             reported_epoch: self.reported_epoch,
             selection: Selection::default(),

@@ -1,5 +1,8 @@
 //! The progress of a context that follows a growing archive.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
+
 use pmderive_core::model::Timestamp;
 
 use crate::archive::sequence::{Place, Sequence};
@@ -14,4 +17,7 @@ pub(super) struct Following {
     /// The record that does not count yet because its metadata are missing, and the
     /// number of records after it when it was last looked at.
     pub(super) held: Option<(Place, usize)>,
+    /// Archives of the directory that are no continuation of the last one, by their base
+    /// names.
+    pub(super) no_continuation: HashSet<PathBuf>,
 }

@@ -8,17 +8,27 @@
 //! instances. Not all writers write metadata first. If a writer has gone on to further
 //! records without describing a record, that record counts too.
 //!
+//! A directory goes on with the next archive in it: pmlogger begins one each day, and when
+//! it is started again.
+//!
 //! This module never waits: the caller decides how often to look.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use pmderive_core::model::InstId;
 use pmderive_core::source::SourceError;
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::following::Following;
+use crate::archive::opening::{is_contradiction, other_host};
 use crate::archive::positions::ArchiveId;
+use crate::archive::resolve::resolve;
 use crate::archive::sequence::{Place, Sequence};
+use crate::archive::single::SingleArchive;
 use crate::archive::values::walk;
 use crate::archive::volume::Record;
+use crate::archive::volumes::Volumes;
 
 impl ArchiveContext {
     /// False if nothing can be appended because the archive is compressed.
@@ -50,7 +60,13 @@ impl ArchiveContext {
             Some(record) => (scout.place_of(&record), Some(record.stamp)),
             None => (Place { archive: self.records.last(), ..Place::default() }, None),
         };
-        self.following = Some(Box::new(Following { scout, last_counted, end, held: None }));
+        self.following = Some(Box::new(Following {
+            scout,
+            last_counted,
+            end,
+            held: None,
+            no_continuation: HashSet::new(),
+        }));
         self.expect_rest_of_metadata();
         self.look()?;
         self.take_growth()
@@ -80,7 +96,9 @@ impl ArchiveContext {
     /// [`MetadataSource::metadata_epoch`]: pmderive_core::source::MetadataSource::metadata_epoch
     pub fn look(&mut self) -> Result<bool, SourceError> {
         let Some(mut following) = self.following.take() else { return Ok(false) };
-        let looked = self.look_with(&mut following);
+        let looked = self.look_with(&mut following).and_then(|is_new| {
+            Ok(is_new || self.adopt_next(&mut following)? && self.look_with(&mut following)?)
+        });
         self.following = Some(following);
         let is_new = looked?;
         if is_new {
@@ -89,8 +107,56 @@ impl ArchiveContext {
         Ok(is_new)
     }
 
+    /// Goes on with the archive that a writer has begun in the directory after the last
+    /// one. False if there is none, or if too little of it is there.
+    fn adopt_next(&mut self, following: &mut Following) -> Result<bool, SourceError> {
+        let Some((directory, max_expanded)) = &self.directory else { return Ok(false) };
+        // Files may be renamed at this moment.
+        let Ok(found) = resolve(directory, *max_expanded) else { return Ok(false) };
+        let Following { scout, no_continuation, .. } = following;
+        let known = self.records.archives();
+        let Some(last) = known.last().cloned() else { return Ok(false) };
+        let mut next: Option<Arc<SingleArchive>> = None;
+        for files in found.into_iter().filter_map(|named| named.files.ok()) {
+            let base = files.base.clone();
+            if no_continuation.contains(&base) || known.iter().any(|one| one.files.base == base) {
+                continue;
+            }
+            let Ok(volumes) = Volumes::open(files) else { continue };
+            let archive = volumes.archive();
+            if archive.label.start <= last.label.start {
+                no_continuation.insert(base);
+            } else if next.as_ref().is_none_or(|next| archive.label.start < next.label.start) {
+                next = Some(Arc::clone(archive));
+            }
+        }
+        let Some(next) = next else { return Ok(false) };
+        let added = match next.label.host == last.label.host {
+            true => self.metadata.add_later(&next.files.metadata, &next.label),
+            false => Err(other_host(&last, &next)),
+        };
+        match added {
+            Ok(()) => {}
+            Err(error) if is_contradiction(error.status()) => {
+                no_continuation.insert(next.files.base.clone());
+                self.warn(error);
+                return Ok(false);
+            }
+            // Its metadata are still to come.
+            Err(_) => return Ok(false),
+        }
+        self.epoch += 1;
+        let archives = known.iter().cloned().chain([next]).collect();
+        scout.go_on_with(&archives);
+        self.records.go_on_with(&archives);
+        if let Some(interpolator) = &mut self.interpolator {
+            interpolator.go_on_with(&archives);
+        }
+        Ok(true)
+    }
+
     fn look_with(&mut self, following: &mut Following) -> Result<bool, SourceError> {
-        let Following { scout, last_counted, end, held } = following;
+        let Following { scout, last_counted, end, held, .. } = following;
         // Data are read before metadata, and so the metadata of all these records are
         // there.
         let mut seen = Vec::new();

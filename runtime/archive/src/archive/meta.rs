@@ -105,6 +105,19 @@ impl Metadata {
         Ok(Some(MissingPart { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
     }
 
+    /// Adds the metadata of an archive that was begun after all others were opened.
+    ///
+    /// # Errors
+    /// As for [`Metadata::add`].
+    pub(super) fn add_later(
+        &mut self,
+        member: &Member,
+        first: &ArchiveLabel,
+    ) -> Result<(), SourceError> {
+        Arc::make_mut(&mut self.known).separate();
+        self.add(member, first, true).map(drop)
+    }
+
     /// Fails if a metric is described differently than before. Metrics are compared in
     /// the order of the file, so the first of several differences is reported.
     fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {

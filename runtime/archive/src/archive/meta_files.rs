@@ -36,6 +36,11 @@ impl MetadataFiles {
         MetadataFileId::at(self.members.len())
     }
 
+    /// The same files, none of them open.
+    pub(super) fn separate(&self) -> MetadataFiles {
+        MetadataFiles { members: self.members.clone(), open: None }
+    }
+
     /// Adds a file that is open.
     pub(super) fn add(&mut self, member: &Member, window: Window) {
         self.open = Some((self.next(), window));

@@ -119,7 +119,7 @@ fn read_all(list: Vec<NamedArchive>, as_version_6: bool) -> Result<OpenedArchive
 }
 
 /// True for a problem between archives, not with one of them.
-fn is_contradiction(status: PmStatus) -> bool {
+pub(super) fn is_contradiction(status: PmStatus) -> bool {
     [
         PmStatus::LOGHOST,
         PmStatus::LOGOVERLAP,
@@ -189,7 +189,8 @@ impl Opening {
     }
 }
 
-fn other_host(known: &SingleArchive, archive: &SingleArchive) -> SourceError {
+/// The error for two archives of one context that are of different hosts.
+pub(super) fn other_host(known: &SingleArchive, archive: &SingleArchive) -> SourceError {
     SourceError::Damaged {
         target: archive.name(),
         status: PmStatus::LOGHOST,

@@ -77,6 +77,12 @@ pub(super) fn resolve(
     Ok(found)
 }
 
+/// True if an argument names a directory, in which further archives may appear.
+pub(super) fn names_directory(argument: &Path) -> bool {
+    let names = argument.as_os_str().as_bytes().split(|byte| *byte == b',');
+    names.filter(|name| !name.is_empty()).any(|name| Path::new(OsStr::from_bytes(name)).is_dir())
+}
+
 fn find(name: &Path, directories: &mut Directories) -> NamedArchive {
     let directory = match name.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

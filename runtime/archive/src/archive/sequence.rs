@@ -130,6 +130,11 @@ impl Sequence {
         self.travel = travel;
     }
 
+    /// Goes on with further archives after the last one: `archives` has all of them.
+    pub(super) fn go_on_with(&mut self, archives: &Arc<[Arc<SingleArchive>]>) {
+        self.archives = Arc::clone(archives);
+    }
+
     pub(super) fn archives(&self) -> &[Arc<SingleArchive>] {
         &self.archives
     }

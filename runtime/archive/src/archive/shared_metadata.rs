@@ -124,6 +124,14 @@ impl SharedMetadata {
         self.opened.as_ref().is_some_and(|opened| opened.identity == *identity)
     }
 
+    /// Separates this from other contexts, so that it can become the metadata of more
+    /// archives than theirs.
+    pub(super) fn separate(&mut self) {
+        let files = self.files().separate();
+        (self.opened, self.files) = (None, Arc::new(Mutex::new(files)));
+        (self.decoded, self.furthest) = Default::default();
+    }
+
     /// The metadata files. Only one thread reads them at a time.
     pub(super) fn files(&self) -> MutexGuard<'_, MetadataFiles> {
         lock(&self.files)

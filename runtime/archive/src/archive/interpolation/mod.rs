@@ -38,6 +38,7 @@ mod value;
 mod write;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 pub(super) use self::metrics::Surroundings;
 pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
@@ -55,6 +56,7 @@ use self::track::{Search, Sources, Track};
 use self::value::looks_ahead;
 use crate::archive::order::Travel;
 use crate::archive::sequence::{Place, Sequence};
+use crate::archive::single::SingleArchive;
 use crate::archive::untyped::UntypedOrder;
 use pmderive_core::model::{InstanceProfile, Semantics, Timestamp};
 use pmderive_core::result::ResultBatch;
@@ -132,6 +134,13 @@ impl Interpolator {
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.metrics.set_profile(profile);
         self.phase.forget_written();
+    }
+
+    /// Goes on with further archives (see [`Sequence::go_on_with`]). What they hold is
+    /// included by [`Interpolator::take_growth`].
+    pub(super) fn go_on_with(&mut self, archives: &Arc<[Arc<SingleArchive>]>) {
+        self.reader.go_on_with(archives);
+        self.coverage.go_on_with(archives);
     }
 
     /// Includes data written since. Records count up to `last_counted`, if it is given.

@@ -3,6 +3,8 @@
 //! Input: the data volumes. Output: one more record at a time, with the damage and the
 //! marks on the way to it. This module does not know what is in the records.
 
+use std::sync::Arc;
+
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;
 
@@ -11,6 +13,7 @@ use crate::archive::interpolation::coverage::{Coverage, Covered, MetDamage, Ordi
 use crate::archive::interpolation::rules::MarkRule;
 use crate::archive::order::Travel;
 use crate::archive::sequence::{Place, Sequence};
+use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
 
 /// One end of a stretch of records.
@@ -38,6 +41,15 @@ impl Coverage {
     ) -> Result<(), SourceError> {
         self.clear();
         self.ahead.reader.seek(when)
+    }
+
+    /// Goes on with further archives (see [`Sequence::go_on_with`]).
+    pub(in crate::archive::interpolation) fn go_on_with(
+        &mut self,
+        archives: &Arc<[Arc<SingleArchive>]>,
+    ) {
+        self.ahead.reader.go_on_with(archives);
+        self.behind.reader.go_on_with(archives);
     }
 
     /// The bytes after the ends of archives (see [`Sequence::take_tails`]).
