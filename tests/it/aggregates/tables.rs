@@ -459,10 +459,11 @@ fn frames_that_do_not_fit_have_no_value() {
     let events = fleet.finish(Slot(1));
     assert_eq!(values(&events), "=5");
     assert_eq!(shown(&events)["f.n"][""], 4);
-    // Slots far ahead do not pile up.
+    // Slots far ahead do not pile up. Their frames are counted.
     for slot in 10..100 {
         fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
+    assert_eq!(fleet.collector.dropped().late, 86);
     // One that is older than all that are open counts nowhere, and neither does its failure.
     let late = fleet.collector.dropped().late;
     fleet.collector.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
@@ -470,6 +471,8 @@ fn frames_that_do_not_fit_have_no_value() {
     fleet.collector.failed(&hosts[0], Slot(95));
     assert_eq!(values(&fleet.finish(Slot(96))), "=3");
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
+    // So are those of slots that are skipped.
+    assert_eq!(fleet.collector.dropped().late, late + 3);
     fleet.collector.frame(&frame(&hosts[0], "", 2, &schema, &[]));
-    assert_eq!(fleet.collector.dropped().late, late + 2);
+    assert_eq!(fleet.collector.dropped().late, late + 4);
 }

@@ -466,6 +466,10 @@ fn mistakes_are_told_and_nothing_is_started() {
             "`instname` is no label of hosts",
         ),
         (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\ninterval = 1\n[fleet]\ndefinitions = ['fleet.conf']\ngrace = 2.1\n",
+            "the grace time is longer than 2 intervals",
+        ),
+        (
             "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
             "begins with `http://` or `https://`",
         ),
@@ -493,6 +497,10 @@ fn mistakes_are_told_and_nothing_is_started() {
         (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n[[sink]]\nkind = 'json-lines'\n",
             "1 host in 1 group, 3 definitions, 3 exported, 1 sink",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['fleet.conf']\ngrace = '20 sec'\n[[sink]]\nkind = 'json-lines'\n",
+            "1 host in 1 group, 3 definitions, 2 exported, 1 sink",
         ),
         (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = '/dev/null'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = '/dev/null'\n",
