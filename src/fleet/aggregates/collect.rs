@@ -279,8 +279,8 @@ impl Collector {
         self.open.clear();
     }
 
-    /// Warnings about hosts whose values are left out, each class once.
-    pub fn take_warnings(&mut self) -> Vec<String> {
+    /// Warnings about hosts whose values are left out, once for each metadata.
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 

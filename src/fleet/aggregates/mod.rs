@@ -174,6 +174,13 @@ impl Aggregates {
         self.evaluation.know(self.collector.references());
     }
 
+    /// New warnings about hosts that are left out, and about aggregates without a value.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        let mut warnings = self.collector.take_warnings();
+        warnings.append(&mut self.evaluation.warnings);
+        warnings
+    }
+
     /// The time of the engine's clock at which a slot must be finished.
     pub fn due(&self, slot: Slot) -> Nanos {
         slot.end(self.schedule.interval).after(self.schedule.grace)

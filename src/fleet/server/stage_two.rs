@@ -276,7 +276,7 @@ impl<W: World> Work<W> {
         self.numbers.late.set(dropped.late);
         self.numbers.unexpected.set(dropped.unexpected);
         self.numbers.refused.set(refused.overflows + refused.too_many_values);
-        for warning in self.aggregates.collector.take_warnings() {
+        for warning in self.aggregates.take_warnings() {
             tracing::warn!("{warning}");
         }
         let found = self.aggregates.evaluation.diagnostics().iter();

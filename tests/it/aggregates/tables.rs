@@ -274,7 +274,7 @@ fn hosts_are_counted_by_what_became_of_them() {
         assert_eq!(numbers.len(), 3, "{what}");
     }
     assert_eq!(values(&events), r#"{rack="a"}=1.5"#);
-    let warnings = fleet.collector.take_warnings();
+    let warnings = fleet.take_warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].starts_with("x of other and hosts like it is DOUBLE"), "{warnings:?}");
     let frame = frame_of(&events);
@@ -330,7 +330,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
         // What decides now is told of the third slot in which all were left out.
         assert_eq!(told[6], if is_rate { "" } else { "=7" });
         assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
-        let warnings = fleet.collector.take_warnings();
+        let warnings = fleet.take_warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[1].ends_with("on no host any more: the next host that has it decides"));
     }
@@ -438,6 +438,29 @@ fn quantiles_of_too_many_values_have_no_value() {
         assert_eq!(shown(&events)["f.n"][""], count);
     }
     assert_eq!(fleet.evaluation.refused().too_many_values, 1);
+    let expected = "`quantile(1, x)` has no value: there are more than 65536 values";
+    assert_eq!(fleet.take_warnings(), [expected]);
+}
+
+#[test]
+fn sums_that_overflow_are_told_once() {
+    let definitions = definitions("f.x = sum(x) by (rack)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let schema = schema([exported("x", ValueType::U64, Semantics::Instant, "")]);
+    let host = target("a", "rack=a");
+    fleet.collector.set_targets(&[Arc::clone(&host)]);
+    let two = instances(&["p", "q"]);
+    let mut told = Vec::new();
+    for slot in 1..4 {
+        let columns = [column(&two, &[u64::MAX; 2])];
+        fleet.collector.frame(&frame(&host, "", slot, &schema, &columns));
+        assert_eq!(values(&fleet.finish(Slot(slot))), "");
+        told.extend(fleet.take_warnings());
+    }
+    assert_eq!(fleet.evaluation.refused().overflows, 3);
+    let expected =
+        r#"`sum(x) by (rack)` has no value for {rack="a"}: the sum has more than 64 bits"#;
+    assert_eq!(told, [expected]);
 }
 
 /// Bad input harms nothing else.
