@@ -336,6 +336,34 @@ fn what_no_host_has_any_more_decides_no_longer() {
     }
 }
 
+/// Of hosts that are alike in this, only the first is told, in the order of shards.
+#[test]
+fn all_that_is_left_out_is_told() {
+    let definitions = definitions("f.x = sum(x)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let kinds = [
+        ("a", ValueType::U32, Semantics::Instant),
+        ("b", ValueType::I32, Semantics::Instant),
+        ("c", ValueType::F64, Semantics::Instant),
+        ("d", ValueType::U64, Semantics::Counter),
+        ("e", ValueType::F64, Semantics::Instant),
+        ("f", ValueType::U64, Semantics::Counter),
+    ];
+    let hosts = kinds.map(|(name, ..)| target(name, ""));
+    fleet.collector.set_targets(&hosts);
+    for (slot, answering) in [(1, 5), (2, 6)] {
+        for (host, (_, value_type, semantics)) in hosts.iter().zip(kinds).take(answering) {
+            let schema = schema([exported("x", value_type, semantics, "")]);
+            let columns = [column(&instances(&[""]), &[1])];
+            fleet.collector.frame(&frame(host, "", slot, &schema, &columns));
+        }
+        fleet.finish(Slot(slot));
+    }
+    let warnings = fleet.take_warnings();
+    let told = warnings.iter().map(|one| one.split(" and hosts like it").next().unwrap_or(one));
+    assert_eq!(told.collect::<Vec<_>>(), ["x of b", "x of d", "x of c"], "{warnings:?}");
+}
+
 /// Other groups of hosts do not have the metric.
 #[test]
 fn hosts_without_an_operand_are_not_expected() {
