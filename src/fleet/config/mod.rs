@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use read::read;
+pub use read::{is_same_file, read};
 
 use super::labels::Labels;
 use super::sinks::client::{Credentials, Url};

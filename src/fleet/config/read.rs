@@ -72,7 +72,7 @@ fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
 
 /// True for paths of one file. A device may have several writers, so it never counts as the
 /// same.
-fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     match [one, other].map(std::fs::metadata) {
         [Ok(one), Ok(other)] => {
             let is_device = one.file_type().is_char_device();

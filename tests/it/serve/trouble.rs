@@ -470,6 +470,22 @@ fn mistakes_are_told_and_nothing_is_started() {
             "the grace time is longer than 2 intervals",
         ),
         (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['']\n[[sink]]\nkind = 'json-lines'\n",
+            "no metric matches ``",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = 'serve.toml'\n",
+            "which is read here",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = './hosts.json'\n",
+            "which is read here",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = 's.conf'\n",
+            "which is read here",
+        ),
+        (
             "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
             "begins with `http://` or `https://`",
         ),
