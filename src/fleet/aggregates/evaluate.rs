@@ -556,9 +556,11 @@ fn in_groups(
             (identifiers.of_groups(grouping), by.clone()),
         ] {
             let number = format!("instances of {domain}");
-            for label in &mut diagnostic.labels {
-                if label.text.ends_with(&number) {
-                    label.text = label.text.replace(&number, &words);
+            let labels = diagnostic.labels.iter_mut().map(|label| &mut label.text);
+            let steps = diagnostic.derivations.iter_mut().flat_map(|one| &mut one.steps);
+            for text in labels.chain(steps.map(|step| &mut step.value)) {
+                if text.ends_with(&number) {
+                    *text = text.replace(&number, &words);
                 }
             }
         }

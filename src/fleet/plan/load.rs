@@ -22,6 +22,7 @@ use crate::fleet::aggregates::{
 use crate::fleet::config::{self, Access, Config, is_same_file};
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::stages::different_groups;
 use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::project::directory_of;
@@ -73,6 +74,9 @@ pub struct LoadedPlan {
 /// Reads a configuration and all files that it names.
 pub fn load(origin: &Origin) -> LoadedPlan {
     let mut loaded = load_anyway(origin);
+    if let Some(Plan { config, fleet: Some(fleet), .. }) = &loaded.plan {
+        loaded.diagnostics.extend(different_groups(&fleet.definitions, config.language));
+    }
     let is_good = loaded.diagnostics.errors() == 0 && loaded.problems.is_empty();
     loaded.plan = loaded.plan.filter(|_| is_good);
     loaded

@@ -470,6 +470,10 @@ fn mistakes_are_told_and_nothing_is_started() {
             "the grace time is longer than 2 intervals",
         ),
         (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['groups.conf']\n",
+            "operands of `/` have different instance domains",
+        ),
+        (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['']\n[[sink]]\nkind = 'json-lines'\n",
             "no metric matches ``",
         ),
@@ -525,6 +529,7 @@ fn mistakes_are_told_and_nothing_is_started() {
     ];
     let site = Site::new(1, "");
     site.write("fleet.conf", "racks.n = count(s.gauge) by (rack)\n");
+    site.write("groups.conf", "racks.n = count(s.gauge) by (rack) / count(s.gauge) by (host)\n");
     site.write("by.conf", "racks.n = count(s.gauge) by (instname)\n");
     for (config, expected) in rows {
         site.write("serve.toml", config);
