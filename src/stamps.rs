@@ -58,6 +58,11 @@ impl Stamps {
         self.0.extend(others.0.iter().cloned());
     }
 
+    /// The files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(path, _)| &**path)
+    }
+
     /// True if one of the files has changed, or is gone.
     pub fn have_changed(&self) -> bool {
         self.0.iter().any(|(path, known)| Stamp::of(path) != *known)

@@ -7,6 +7,7 @@ use clap::Args;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::diag::Diagnostics;
+use crate::dialect::Language;
 use crate::engine::{Engine, Registered, Registry};
 use crate::explain::Explained;
 use crate::text::SourceMap;
@@ -66,6 +67,9 @@ impl CheckedFleet {
     pub fn operands(&self, _: &Registry) -> Vec<&Registered> {
         Vec::new()
     }
+
+    /// Checks nothing.
+    pub fn check_groups(&self, _: Language, _: &mut Diagnostics) {}
 
     /// Checks nothing.
     pub fn check(

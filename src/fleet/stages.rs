@@ -4,15 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmderive_runtime::model::{Semantics, Units, ValueType};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
 use super::frame::{ExportedMetric, Schema};
 use super::sinks::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
-use crate::engine::{Engine, Registered, Registry};
+use crate::dialect::Language;
+use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};
 use crate::text::SourceMap;
+
+/// Any times, as there are no slots.
+const SCHEDULE: Schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
 
 /// Operands of aggregates on hosts with these definitions, as a selection. They are metrics by
 /// name, and expressions that hosts compute only for aggregates. With `is_open` hosts may have
@@ -39,9 +44,8 @@ pub fn across<'g>(
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
 ) -> Result<Aggregates, SourceError> {
-    let schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
     let mut aggregates =
-        Aggregates::new(Arc::clone(engine), Arc::clone(across), schedule, &|_| SinkSet::NONE);
+        Aggregates::new(Arc::clone(engine), Arc::clone(across), SCHEDULE, &|_| SinkSet::NONE);
     for (hosts, is_open) in groups {
         let selection = operands_of(across, hosts, is_open);
         let mut of_hosts = Diagnostics::default();
@@ -53,6 +57,32 @@ pub fn across<'g>(
         aggregates.announce(&Schema { metrics: metrics.collect() });
     }
     Ok(aggregates)
+}
+
+/// Operations on different groups in definitions over the fleet: mistakes that need no metadata.
+pub fn different_groups(across: &Arc<FleetDefinitions>, language: Language) -> Diagnostics {
+    let engine = Arc::new(Engine::new(language, Backend::Interp));
+    let mut aggregates = Aggregates::new(engine, Arc::clone(across), SCHEDULE, &|_| SinkSet::NONE);
+    // Groups do not depend on metadata: these are invented.
+    let numbers = across.operands.iter().map(|operand| ExportedMetric {
+        name: Arc::clone(&operand.name),
+        value_type: ValueType::F64,
+        semantics: Semantics::Instant,
+        units: Units::NONE,
+        has_instances: true,
+        help: None,
+        sinks: SinkSet::NONE,
+    });
+    aggregates.announce(&Schema { metrics: numbers.collect() });
+    let mut found = beyond_texts(&aggregates);
+    found.retain(|one| one.code == Code::IndomMismatch);
+    for label in found.since_mut(0).iter_mut().flat_map(|one| &mut one.labels) {
+        // Groups come after type, semantics and units.
+        if let Some(groups) = label.text.splitn(4, ", ").nth(3) {
+            label.text = groups.to_owned();
+        }
+    }
+    found
 }
 
 /// Finds definitions over the fleet that are legal but probably wrong; `aggregates` are those

@@ -421,7 +421,7 @@ fn racks_have_the_sums_of_their_hosts() {
     // An operand may be an expression, which is computed on each host.
     let racks = "racks.hosts = count(s.hidden) by (dc)\nracks.sum = sum(s.each) by (dc, rack)\n\
                  racks.twice = sum(s.each * 2) by (dc, rack)\nnobody.wants = sum(s.each)\n\
-                 racks.mixed = sum(s.each) by (dc) + sum(s.each) by (rack)\n";
+                 racks.mixed = count(s.each) by (dc) + mkconst(1, units=\"byte\")\n";
     site.write("fleet.conf", racks);
     let mut serving = site.start();
     let address = serving.address();

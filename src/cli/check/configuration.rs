@@ -17,7 +17,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::fleet::plan::{LoadedPlan, Origin, Plan, load_anyway};
 use crate::fleet::server::Server;
-use crate::fleet::stages;
+use crate::fleet::stages::{self, different_groups};
 
 /// Runs the command.
 pub fn run(
@@ -46,6 +46,10 @@ pub fn run(
                 is_offline = true;
                 for group in &plan.groups {
                     report_cycles(group.selection.registry(), &mut diagnostics);
+                }
+                if let Some(fleet) = &plan.fleet {
+                    let found = different_groups(&fleet.definitions, plan.config.language);
+                    diagnostics.extend(found);
                 }
                 Ok(())
             }

@@ -177,6 +177,7 @@ fn check(
                 report_cycles(registry, &mut diagnostics);
             }
             notation_of_others(&selection, sources, &mut diagnostics);
+            fleet.check_groups(language, &mut diagnostics);
             None
         }
     };

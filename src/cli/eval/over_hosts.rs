@@ -213,7 +213,7 @@ impl HostsRun<'_> {
             outcome = ExitStatus::Failed;
         }
         self.messages.diagnostics(of_fleet, &self.selected.definitions.sources);
-        for warning in aggregates.collector.take_warnings() {
+        for warning in aggregates.take_warnings() {
             self.messages.warning(&warning);
         }
         outcome

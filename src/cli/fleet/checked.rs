@@ -8,6 +8,7 @@ use super::arguments::FleetArguments;
 use crate::cli::definitions::CommandDefinitions;
 use crate::cli::stop::Stop;
 use crate::diag::Diagnostics;
+use crate::dialect::Language;
 use crate::engine::{Engine, Registered, Registry};
 use crate::fleet::aggregates::{self, Aggregates, HostMetrics};
 use crate::fleet::stages;
@@ -60,6 +61,12 @@ impl CheckedFleet {
     pub fn operands<'d>(&'d self, hosts: &'d Registry) -> Vec<&'d Registered> {
         let definitions = self.definitions.iter();
         definitions.flat_map(|one| stages::operands_of(one, hosts, self.is_open)).collect()
+    }
+
+    /// Checks what needs no metadata.
+    pub fn check_groups(&self, language: Language, diagnostics: &mut Diagnostics) {
+        let definitions = self.definitions.iter();
+        definitions.for_each(|one| diagnostics.extend(stages::different_groups(one, language)));
     }
 
     /// Checks the fleet with the metadata of a source that stands for the hosts. Returns the

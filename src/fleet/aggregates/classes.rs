@@ -12,7 +12,7 @@ use super::definitions::FleetDefinitions;
 use super::hosts::{ClassId, Host, HostId, HostSlot, State};
 use super::operand::{Action, OperandId, Reference, References};
 use super::reading::Operand;
-use crate::fleet::frame::{ExportedId, Schema};
+use crate::fleet::frame::{ExportedId, ExportedMetric, Schema};
 
 /// All classes of hosts in use.
 #[derive(Debug, Default)]
@@ -38,6 +38,18 @@ struct Class {
     actions: Per<OperandId, Option<Action>>,
     /// True once all actions are decided.
     is_decided: bool,
+}
+
+impl Class {
+    /// The metric that an operand is.
+    fn metric(&self, operand: OperandId) -> Option<&ExportedMetric> {
+        self.columns[operand].map(|column| &self.schema.metrics[column])
+    }
+
+    /// True if its values of an operand are left out.
+    fn leaves_out(&self, operand: OperandId) -> bool {
+        self.actions[operand] == Some(Action::LeaveOut)
+    }
 }
 
 impl Classes {
@@ -111,17 +123,13 @@ impl Classes {
         let Classes { all, forsaken, .. } = self;
         forsaken.resize_with(references.len(), u32::default);
         for (operand, forsaken) in references.positions().zip(forsaken.iter_mut()) {
-            let leaves_out = |class: &Class| class.actions[operand] == Some(Action::LeaveOut);
+            let leaves_out = |class: &Class| class.leaves_out(operand);
             let Some(reference) = references[operand].filter(|_| all.iter().any(leaves_out)) else {
                 *forsaken = 0;
                 continue;
             };
             let present = slots.iter().filter(|slot| slot.state == State::Present);
-            let metric = |slot: &HostSlot| {
-                let Class { schema, columns, .. } = &all[slot.class];
-                columns[operand].map(|column| &schema.metrics[column])
-            };
-            let mut had = present.filter_map(metric).peekable();
+            let mut had = present.filter_map(|slot| all[slot.class].metric(operand)).peekable();
             let Some(name) = had.peek().map(|metric| Arc::clone(&metric.name)) else { continue };
             match had.all(|metric| reference.action(metric) == Action::LeaveOut) {
                 true => *forsaken += 1,
@@ -153,7 +161,9 @@ impl Classes {
             return;
         }
         for operand in references.positions() {
-            let mut warned = false;
+            let left_out = self.all.iter().filter(|class| class.leaves_out(operand));
+            let mut told: FxHashSet<Reference> =
+                left_out.filter_map(|class| class.metric(operand)).map(Reference::of).collect();
             for (host, slot) in hosts.iter().zip(slots) {
                 if slot.state != State::Present {
                     continue;
@@ -162,22 +172,18 @@ impl Classes {
                 if class.actions[operand].is_some() {
                     continue;
                 }
-                let Some(column) = class.columns[operand] else { continue };
-                let metric = &class.schema.metrics[column];
-                let reference = *references[operand].get_or_insert_with(|| Reference::of(metric));
+                let Some(metric) = class.metric(operand) else { continue };
+                let own = Reference::of(metric);
+                let reference = *references[operand].get_or_insert(own);
                 let action = reference.action(metric);
-                class.actions[operand] = Some(action);
-                if action == Action::LeaveOut && !warned {
-                    warned = true;
+                if action == Action::LeaveOut && told.insert(own) {
                     warnings.push(format!(
-                        "{} of {} and hosts like it is {}, which cannot become {}: left out of \
-                         the fleet's aggregates",
-                        metric.name,
-                        host.name,
-                        Reference::of(metric),
-                        reference,
+                        "{} of {} and hosts like it is {own}, which cannot become {reference}: \
+                         left out of the fleet's aggregates",
+                        metric.name, host.name,
                     ));
                 }
+                class.actions[operand] = Some(action);
             }
         }
         for class in self.all.iter_mut() {

@@ -13,6 +13,7 @@ use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
+use super::MAX_GRACE;
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{CarriedPositions, carry};
 use super::classes::Classes;
@@ -25,14 +26,14 @@ use crate::fleet::frame::{Frame, Schema};
 use crate::fleet::slot::Slot;
 use crate::fleet::targets::target::{GroupId, SHARDS, Target};
 
-/// Most slots that are open at once. Two are enough while the clock runs evenly: the one in its
-/// grace time and the next.
-const MAX_OPEN: usize = 4;
+/// Most slots that are open at once: one, those that begin in its grace time, and the one that
+/// begins when that is over.
+const MAX_OPEN: usize = MAX_GRACE as usize + 2;
 
 /// Counts of frames that were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropCounts {
-    /// Frames that came after their slot was over.
+    /// Frames that came after their slot was over, or whose slot was skipped.
     pub late: u64,
     /// Frames of unexpected hosts.
     pub unexpected: u64,
@@ -69,6 +70,13 @@ pub struct Collector {
 struct OpenSlot {
     slot: Slot,
     hosts: Per<HostId, HostSlot>,
+}
+
+impl OpenSlot {
+    /// The number of frames.
+    fn frames(&self) -> u64 {
+        self.hosts.iter().filter(|host| host.state == State::Present).count() as u64
+    }
 }
 
 impl Collector {
@@ -271,8 +279,8 @@ impl Collector {
         self.open.clear();
     }
 
-    /// Warnings about hosts whose values are left out, each class once.
-    pub fn take_warnings(&mut self) -> Vec<String> {
+    /// Warnings about hosts whose values are left out, once for each metadata.
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
@@ -286,7 +294,10 @@ impl Collector {
         self.finished = Some(self.finished.map_or(slot, |finished| finished.max(slot)));
         let mut ended = None;
         while let Some(open) = self.open.pop_front_if(|open| open.slot <= slot) {
-            ended = Some(open).filter(|open| open.slot == slot);
+            match open.slot == slot {
+                true => ended = Some(open),
+                false => self.dropped.late += open.frames(),
+            }
         }
         let mut ended = ended.unwrap_or_else(|| self.make_open(slot));
         if self.is_alone {
@@ -340,10 +351,9 @@ impl Collector {
         let is_full = self.open.len() == MAX_OPEN;
         if is_full {
             // A caller that ends slots in time never comes here. The oldest slot is over.
-            let ended = match at {
-                0 => Some(slot),
-                _ => self.open.pop_front().map(|open| open.slot),
-            };
+            let skipped = self.open.pop_front_if(|_| at > 0);
+            self.dropped.late += skipped.as_ref().map_or(0, OpenSlot::frames);
+            let ended = Some(skipped.map_or(slot, |open| open.slot));
             self.finished = self.finished.max(ended);
         }
         let at = if is_full { at.checked_sub(1)? } else { at };

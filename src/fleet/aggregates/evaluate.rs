@@ -16,7 +16,7 @@ use super::definitions::FleetDefinitions;
 use super::groups::{FleetDomain, GroupKey};
 use super::merge::Merged;
 use super::operand::References;
-use super::partial::{Hosts, Total};
+use super::partial::{Hosts, MAX_QUANTILE_VALUES, Total};
 use super::source::{self, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
@@ -100,6 +100,10 @@ pub struct Evaluation {
     series: Series,
     target: Arc<Target>,
     refused: Refused,
+    /// Texts of aggregates whose refusal was told.
+    told: FxHashSet<Box<str>>,
+    /// New warnings about these, each aggregate once.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A selected definition, with the sinks that want it.
@@ -151,6 +155,8 @@ impl Evaluation {
             series: Series::default(),
             target: Arc::new(Target::fleet()),
             refused: Refused::default(),
+            told: FxHashSet::default(),
+            warnings: Vec::new(),
             engine,
             definitions,
         }
@@ -397,6 +403,7 @@ impl Evaluation {
         let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
         let mut unchanged: Vec<InstId> = Vec::new();
         let metric = source.feed().metric(MetricId::of_aggregate(at));
+        let mut refused: Option<(InstId, String)> = None;
         let mut sorted: Vec<_> = merged.groups(at).collect();
         sorted.sort_by_key(|(key, _)| *key);
         for (key, partial) in sorted {
@@ -440,9 +447,23 @@ impl Evaluation {
                     }
                 }
                 Total::Nothing => {}
-                Total::Overflow => self.refused.overflows += 1,
-                Total::TooMany => self.refused.too_many_values += 1,
+                Total::Overflow => {
+                    self.refused.overflows += 1;
+                    refused = Some((group, "the sum has more than 64 bits".to_owned()));
+                }
+                Total::TooMany => {
+                    self.refused.too_many_values += 1;
+                    let most = MAX_QUANTILE_VALUES;
+                    refused = Some((group, format!("there are more than {most} values")));
+                }
             }
+        }
+        if let Some((group, reason)) = refused
+            && self.told.insert(aggregate.text.clone())
+        {
+            let of_group = groups[aggregate.grouping].of_id(group).filter(|_| !labels.is_empty());
+            let of_group = of_group.map_or(String::new(), |group| format!(" for {}", group.name));
+            self.warnings.push(format!("`{}` has no value{of_group}: {reason}", aggregate.text));
         }
         self.members[at] = now;
         unchanged
@@ -535,9 +556,11 @@ fn in_groups(
             (identifiers.of_groups(grouping), by.clone()),
         ] {
             let number = format!("instances of {domain}");
-            for label in &mut diagnostic.labels {
-                if label.text.ends_with(&number) {
-                    label.text = label.text.replace(&number, &words);
+            let labels = diagnostic.labels.iter_mut().map(|label| &mut label.text);
+            let steps = diagnostic.derivations.iter_mut().flat_map(|one| &mut one.steps);
+            for text in labels.chain(steps.map(|step| &mut step.value)) {
+                if text.ends_with(&number) {
+                    *text = text.replace(&number, &words);
                 }
             }
         }

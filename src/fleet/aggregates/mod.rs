@@ -74,12 +74,15 @@ use super::slot::{Nanos, Slot};
 use super::targets::target::Target;
 use crate::engine::Engine;
 
+/// Most intervals of grace. Each is one more slot of every host's values in memory.
+pub const MAX_GRACE: u32 = 2;
+
 /// The times at which slots end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Length of a slot: the interval of the hosts.
     pub interval: Duration,
-    /// Time after the end of a slot in which frames still count.
+    /// Time after the end of a slot in which frames still count: [`MAX_GRACE`] intervals at most.
     pub grace: Duration,
 }
 
@@ -169,6 +172,13 @@ impl Aggregates {
     pub fn announce(&mut self, schema: &Schema) {
         self.collector.announce(schema);
         self.evaluation.know(self.collector.references());
+    }
+
+    /// New warnings about hosts that are left out, and about aggregates without a value.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        let mut warnings = self.collector.take_warnings();
+        warnings.append(&mut self.evaluation.warnings);
+        warnings
     }
 
     /// The time of the engine's clock at which a slot must be finished.

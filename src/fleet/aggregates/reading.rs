@@ -165,7 +165,7 @@ impl<'r> Reader<'r> {
                         aggregate = Some(at);
                         used.push((id, at));
                     } else if let Some(labels) = by {
-                        self.not_of_hosts(kind, span, labels);
+                        self.not_of_hosts(&parts, node, labels);
                     } else {
                         let needed = self.check_names(node);
                         used.extend(needed.iter().map(|at| (id, *at)));
@@ -524,23 +524,28 @@ impl<'r> Reader<'r> {
     }
 
     /// Reports a `by` behind something other than an aggregate of hosts' metrics.
-    fn not_of_hosts(&mut self, kind: &NodeKind, span: Span, labels: &Written) {
-        let name = match kind {
-            NodeKind::Aggregate { metric, .. } => Some(&metric.value),
-            _ => None,
+    fn not_of_hosts(&mut self, parts: &Parts<'_>, node: &Node, labels: &Written) {
+        let named = match &node.kind {
+            NodeKind::Call { operands, .. } => operands.first().map(|one| parts.expr.node(*one)),
+            _ => Some(node),
         };
-        if let NodeKind::Aggregate { metric, .. } = kind
-            && self.registry.get(&metric.value).is_none()
+        let named = named.and_then(name_in);
+        if let Some((name, place)) = named
+            && self.registry.get(name).is_none()
         {
-            return self.unknown(&metric.value, metric.span);
+            // An operand that is a node of its own was reported before.
+            if let NodeKind::Aggregate { .. } = node.kind {
+                self.unknown(name, place);
+            }
+            return;
         }
-        let message = match name {
-            Some(name) => format!("`{name}` has no hosts to group"),
+        let message = match named {
+            Some((name, _)) => format!("`{name}` has no hosts to group"),
             None => "only what hosts have can be grouped".to_owned(),
         };
         self.diagnostics.push(
-            Diagnostic::error(Code::FleetOperand, of_labels(span, labels), message)
-                .label(span, "defined over the fleet, not on each host")
+            Diagnostic::error(Code::FleetOperand, of_labels(node.span, labels), message)
+                .label(node.span, "defined over the fleet, not on each host")
                 .help(
                     "labels are those of hosts: group what hosts have, and compute with the groups",
                 ),

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use read::read;
+pub use read::{is_same_file, read};
 
 use super::labels::Labels;
 use super::sinks::client::{Credentials, Url};
@@ -201,4 +201,7 @@ pub fn fuzz_serve_config(data: &[u8]) {
     let Some(config) = config.filter(|_| diagnostics.errors() == 0) else { return };
     assert!(config.sinks.len() <= MAX_SINKS && !config.groups.is_empty());
     assert!(config.groups.iter().all(|group| group.deadline < group.interval));
+    let grace = config.fleet.and_then(|fleet| fleet.grace).unwrap_or_default();
+    let is_waited_for = |group: &Group| grace <= group.interval * super::aggregates::MAX_GRACE;
+    assert!(config.groups.iter().all(is_waited_for));
 }

@@ -14,6 +14,7 @@ use super::{
     RemoteWrite, Sink, SinkKind, USUAL, Web, default_deadline,
 };
 use crate::diag::{Code, Diagnostics};
+use crate::fleet::aggregates::MAX_GRACE;
 use crate::fleet::labels::Labels;
 use crate::fleet::redaction::{secrets_in, secrets_in_url, without, word_for_secrets};
 use crate::fleet::sinks::client::{Credentials, Url};
@@ -71,7 +72,7 @@ fn is_same_place(one: &SinkKind, other: &SinkKind) -> bool {
 
 /// True for paths of one file. A device may have several writers, so it never counts as the
 /// same.
-fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     match [one, other].map(std::fs::metadata) {
         [Ok(one), Ok(other)] => {
             let is_device = one.file_type().is_char_device();
@@ -285,7 +286,7 @@ impl Reader<'_> {
         let files = self.required(table, span, "definitions", "`[fleet]`")?;
         let definitions = self.document.paths(files, self.directory);
         let export = self.of(table, "export", Self::texts);
-        let grace = self.of(table, "grace", Self::time);
+        let grace = self.of(table, "grace", |reader, value| reader.grace(value, groups));
         let mut intervals = groups.iter().map(|group| group.interval);
         let first = intervals.next();
         if intervals.any(|interval| Some(interval) != first) {
@@ -294,6 +295,20 @@ impl Reader<'_> {
             self.document.error_with_help(span, message, help);
         }
         Some(Fleet { span, definitions, export, grace })
+    }
+
+    /// A time of grace, which the longest interval limits.
+    fn grace(&mut self, value: &Value<'_>, groups: &[Group]) -> Option<Duration> {
+        let grace = self.time(value)?;
+        let longest = groups.iter().map(|group| group.interval).max()?;
+        if grace > longest * MAX_GRACE {
+            let span = self.document.span(value.span());
+            let message = format!("the grace time is longer than {MAX_GRACE} intervals");
+            let help = "a host answers or fails within its `deadline`: without `grace`, the \
+                        longest one is waited for";
+            self.document.error_with_help(span, message, help);
+        }
+        Some(grace)
     }
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {

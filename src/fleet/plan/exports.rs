@@ -115,7 +115,11 @@ fn chosen(
 ) -> Vec<bool> {
     let mut is_chosen = vec![false; all.len()];
     for entry in entries {
-        let file = definitions.iter().position(|file| file.value.ends_with(&*entry.value));
+        // Each path ends with an empty one.
+        let is_path = |file: &Spanned<PathBuf>| {
+            !entry.value.is_empty() && file.value.ends_with(&*entry.value)
+        };
+        let file = definitions.iter().position(is_path);
         let mut is_used = false;
         for ((name, one), is_chosen) in all.iter().zip(&mut is_chosen) {
             let is_meant = match file {

@@ -19,9 +19,10 @@ use crate::escape;
 use crate::fleet::aggregates::{
     FleetDefinitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
 };
-use crate::fleet::config::{self, Access, Config};
+use crate::fleet::config::{self, Access, Config, is_same_file};
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
+use crate::fleet::stages::different_groups;
 use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
 use crate::project::directory_of;
@@ -73,6 +74,9 @@ pub struct LoadedPlan {
 /// Reads a configuration and all files that it names.
 pub fn load(origin: &Origin) -> LoadedPlan {
     let mut loaded = load_anyway(origin);
+    if let Some(Plan { config, fleet: Some(fleet), .. }) = &loaded.plan {
+        loaded.diagnostics.extend(different_groups(&fleet.definitions, config.language));
+    }
     let is_good = loaded.diagnostics.errors() == 0 && loaded.problems.is_empty();
     loaded.plan = loaded.plan.filter(|_| is_good);
     loaded
@@ -167,6 +171,7 @@ impl LoadedPlan {
         if let Some(fleet) = &mut fleet {
             fleet.operands = groups.iter().map(|group| had(group, &fleet.definitions)).collect();
         }
+        self.check_paths(&config.sinks);
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
         let all = targets.into_all();
         // The mistake may be the reason that nothing is exported.
@@ -285,6 +290,20 @@ impl LoadedPlan {
             texts,
             exports,
             told: Default::default(),
+        }
+    }
+
+    /// Reports sinks that would write to a file that was read.
+    fn check_paths(&mut self, sinks: &[config::Sink]) {
+        for sink in sinks {
+            let config::SinkKind::JsonLines(Some(path)) = &sink.kind else { continue };
+            let Some(read) = self.files.paths().find(|read| is_same_file(read, path)) else {
+                continue;
+            };
+            let read = escape::path(read);
+            let message = format!("sink `{}` writes to {read}, which is read here", sink.name);
+            let diagnostic = Diagnostic::error(Code::BadServeFile, sink.span, message);
+            self.diagnostics.push(diagnostic.help("give its lines a file of their own"));
         }
     }
 

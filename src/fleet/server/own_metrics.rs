@@ -42,9 +42,11 @@ const COUNTERS: &[Row<HostNumbers, Number>] = &[
 /// Counters of stage two.
 const ACROSS: &[Row<AcrossNumbers, Number>] = &[
     ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
-    ("pmderive_fleet_frames_late_total", "Frames that came after their slot and its grace.", |n| {
-        &n.late
-    }),
+    (
+        "pmderive_fleet_frames_late_total",
+        "Frames that came after their slot and its grace, or whose slot was skipped.",
+        |n| &n.late,
+    ),
     (
         "pmderive_fleet_frames_unexpected_total",
         "Frames of hosts that are no targets any more.",

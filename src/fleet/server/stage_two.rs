@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
-use crate::fleet::aggregates::Aggregates;
+use crate::fleet::aggregates::{Aggregates, MAX_GRACE};
 use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::ToldMistakes;
@@ -47,7 +47,7 @@ pub struct Inlet {
 pub struct Numbers {
     /// Slots that were computed.
     pub slots: Number,
-    /// Frames that came after their slot's grace time.
+    /// Frames that came after their slot's grace time, or whose slot was skipped.
     pub late: Number,
     /// Frames of hosts that are no longer targets.
     pub unexpected: Number,
@@ -267,16 +267,16 @@ impl<W: World> Work<W> {
             self.offer(event);
         }
         self.numbers.slots.add(1);
-        // After a pause of the whole machine only the latest slots count.
+        // After a pause of the whole machine only slots that may be in their grace time count.
         let newest = slot_of(&self.plan, now).0;
-        self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(2)));
+        self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(MAX_GRACE.into())));
         self.numbers.kept_bytes.set(self.aggregates.collector.bytes() as u64);
         let (dropped, refused) =
             (self.aggregates.collector.dropped(), self.aggregates.evaluation.refused());
         self.numbers.late.set(dropped.late);
         self.numbers.unexpected.set(dropped.unexpected);
         self.numbers.refused.set(refused.overflows + refused.too_many_values);
-        for warning in self.aggregates.collector.take_warnings() {
+        for warning in self.aggregates.take_warnings() {
             tracing::warn!("{warning}");
         }
         let found = self.aggregates.evaluation.diagnostics().iter();

@@ -274,7 +274,7 @@ fn hosts_are_counted_by_what_became_of_them() {
         assert_eq!(numbers.len(), 3, "{what}");
     }
     assert_eq!(values(&events), r#"{rack="a"}=1.5"#);
-    let warnings = fleet.collector.take_warnings();
+    let warnings = fleet.take_warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].starts_with("x of other and hosts like it is DOUBLE"), "{warnings:?}");
     let frame = frame_of(&events);
@@ -330,10 +330,38 @@ fn what_no_host_has_any_more_decides_no_longer() {
         // What decides now is told of the third slot in which all were left out.
         assert_eq!(told[6], if is_rate { "" } else { "=7" });
         assert_eq!(told[7], if is_rate { "=0.1" } else { "=8" });
-        let warnings = fleet.collector.take_warnings();
+        let warnings = fleet.take_warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[1].ends_with("on no host any more: the next host that has it decides"));
     }
+}
+
+/// Of hosts that are alike in this, only the first is told, in the order of shards.
+#[test]
+fn all_that_is_left_out_is_told() {
+    let definitions = definitions("f.x = sum(x)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let kinds = [
+        ("a", ValueType::U32, Semantics::Instant),
+        ("b", ValueType::I32, Semantics::Instant),
+        ("c", ValueType::F64, Semantics::Instant),
+        ("d", ValueType::U64, Semantics::Counter),
+        ("e", ValueType::F64, Semantics::Instant),
+        ("f", ValueType::U64, Semantics::Counter),
+    ];
+    let hosts = kinds.map(|(name, ..)| target(name, ""));
+    fleet.collector.set_targets(&hosts);
+    for (slot, answering) in [(1, 5), (2, 6)] {
+        for (host, (_, value_type, semantics)) in hosts.iter().zip(kinds).take(answering) {
+            let schema = schema([exported("x", value_type, semantics, "")]);
+            let columns = [column(&instances(&[""]), &[1])];
+            fleet.collector.frame(&frame(host, "", slot, &schema, &columns));
+        }
+        fleet.finish(Slot(slot));
+    }
+    let warnings = fleet.take_warnings();
+    let told = warnings.iter().map(|one| one.split(" and hosts like it").next().unwrap_or(one));
+    assert_eq!(told.collect::<Vec<_>>(), ["x of b", "x of d", "x of c"], "{warnings:?}");
 }
 
 /// Other groups of hosts do not have the metric.
@@ -438,6 +466,29 @@ fn quantiles_of_too_many_values_have_no_value() {
         assert_eq!(shown(&events)["f.n"][""], count);
     }
     assert_eq!(fleet.evaluation.refused().too_many_values, 1);
+    let expected = "`quantile(1, x)` has no value: there are more than 65536 values";
+    assert_eq!(fleet.take_warnings(), [expected]);
+}
+
+#[test]
+fn sums_that_overflow_are_told_once() {
+    let definitions = definitions("f.x = sum(x) by (rack)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let schema = schema([exported("x", ValueType::U64, Semantics::Instant, "")]);
+    let host = target("a", "rack=a");
+    fleet.collector.set_targets(&[Arc::clone(&host)]);
+    let two = instances(&["p", "q"]);
+    let mut told = Vec::new();
+    for slot in 1..4 {
+        let columns = [column(&two, &[u64::MAX; 2])];
+        fleet.collector.frame(&frame(&host, "", slot, &schema, &columns));
+        assert_eq!(values(&fleet.finish(Slot(slot))), "");
+        told.extend(fleet.take_warnings());
+    }
+    assert_eq!(fleet.evaluation.refused().overflows, 3);
+    let expected =
+        r#"`sum(x) by (rack)` has no value for {rack="a"}: the sum has more than 64 bits"#;
+    assert_eq!(told, [expected]);
 }
 
 /// Bad input harms nothing else.
@@ -459,10 +510,11 @@ fn frames_that_do_not_fit_have_no_value() {
     let events = fleet.finish(Slot(1));
     assert_eq!(values(&events), "=5");
     assert_eq!(shown(&events)["f.n"][""], 4);
-    // Slots far ahead do not pile up.
+    // Slots far ahead do not pile up. Their frames are counted.
     for slot in 10..100 {
         fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
+    assert_eq!(fleet.collector.dropped().late, 86);
     // One that is older than all that are open counts nowhere, and neither does its failure.
     let late = fleet.collector.dropped().late;
     fleet.collector.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
@@ -470,6 +522,8 @@ fn frames_that_do_not_fit_have_no_value() {
     fleet.collector.failed(&hosts[0], Slot(95));
     assert_eq!(values(&fleet.finish(Slot(96))), "=3");
     assert_eq!(values(&fleet.finish(Slot(99))), "=3");
+    // So are those of slots that are skipped.
+    assert_eq!(fleet.collector.dropped().late, late + 3);
     fleet.collector.frame(&frame(&hosts[0], "", 2, &schema, &[]));
-    assert_eq!(fleet.collector.dropped().late, late + 2);
+    assert_eq!(fleet.collector.dropped().late, late + 4);
 }

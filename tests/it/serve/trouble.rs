@@ -466,6 +466,30 @@ fn mistakes_are_told_and_nothing_is_started() {
             "`instname` is no label of hosts",
         ),
         (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\ninterval = 1\n[fleet]\ndefinitions = ['fleet.conf']\ngrace = 2.1\n",
+            "the grace time is longer than 2 intervals",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['groups.conf']\n",
+            "operands of `/` have different instance domains",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['']\n[[sink]]\nkind = 'json-lines'\n",
+            "no metric matches ``",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = 'serve.toml'\n",
+            "which is read here",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = './hosts.json'\n",
+            "which is read here",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = 's.conf'\n",
+            "which is read here",
+        ),
+        (
             "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
             "begins with `http://` or `https://`",
         ),
@@ -495,12 +519,17 @@ fn mistakes_are_told_and_nothing_is_started() {
             "1 host in 1 group, 3 definitions, 3 exported, 1 sink",
         ),
         (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[fleet]\ndefinitions = ['fleet.conf']\ngrace = '20 sec'\n[[sink]]\nkind = 'json-lines'\n",
+            "1 host in 1 group, 3 definitions, 2 exported, 1 sink",
+        ),
+        (
             "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n[[sink]]\nkind = 'json-lines'\npath = '/dev/null'\n[[sink]]\nname = 'b'\nkind = 'json-lines'\npath = '/dev/null'\n",
             "1 host in 1 group, 3 definitions, 2 exported, 2 sinks",
         ),
     ];
     let site = Site::new(1, "");
     site.write("fleet.conf", "racks.n = count(s.gauge) by (rack)\n");
+    site.write("groups.conf", "racks.n = count(s.gauge) by (rack) / count(s.gauge) by (host)\n");
     site.write("by.conf", "racks.n = count(s.gauge) by (instname)\n");
     for (config, expected) in rows {
         site.write("serve.toml", config);
