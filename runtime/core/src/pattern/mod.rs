@@ -5,7 +5,7 @@
 //! which matches in linear time. Such an engine has no back-references, so
 //! patterns with them go to the `fancy-regex` crate. A limit on its
 //! backtracking bounds the time. Letters and classes are those of ASCII, as in
-//! the C locale.
+//! the C locale. A character is one of UTF-8, as in locales with it.
 
 mod bracket;
 mod error;
@@ -46,7 +46,8 @@ enum Engine {
 pub struct TooMuchWork;
 
 impl Pattern {
-    /// Compiles an extended regular expression of POSIX (`regcomp(3)`), which matches bytes.
+    /// Compiles an extended regular expression of POSIX (`regcomp(3)`), which matches
+    /// characters of UTF-8.
     ///
     /// # Errors
     /// The text is not a pattern, or is too large. The error prints as `regerror(3)` does.
