@@ -29,8 +29,8 @@ use crate::project::FILE_NAME;
 
 /// A task for the thread.
 pub enum Task {
-    /// A text was opened or changed.
-    Set(Uri, i32, Arc<str>),
+    /// A text was opened or changed; this is its new revision.
+    Set(Uri, u64, Arc<str>),
     /// A text was closed.
     Close(Uri),
     /// A file changed on disk.
@@ -159,12 +159,12 @@ struct Thread {
 impl Thread {
     fn take(&mut self, task: Task) {
         match task {
-            Task::Set(uri, version, text) => {
+            Task::Set(uri, revision, text) => {
                 // Now it belongs to the project of other texts, whatever its name is.
                 if self.open.get(&uri).is_none() {
                     self.read.values_mut().for_each(|one| *one = None);
                 }
-                self.open.set(&uri, version, text);
+                self.open.set(&uri, revision, text);
                 if !is_settings(&uri) {
                     self.read.insert(uri.as_str().to_owned(), None);
                 }
@@ -310,7 +310,7 @@ impl Thread {
                 lsp_types::SemanticTokens { result_id: None, data }
             }),
             Wish::Actions { range, only, checked } => match checked {
-                Some((version, found)) if version == analysis.version => {
+                Some((revision, found)) if revision == analysis.revision => {
                     value(&actions(&analysis, &found, range, only.as_deref()))
                 }
                 _ => value(&[(); 0]),
