@@ -279,7 +279,7 @@ fn bad_places_and_labels_are_refused() {
     );
     assert_eq!(error.to_string(), expected);
     let base = folder.path().join("a");
-    let cases: [(WriterOptions, &str); 5] = [
+    let cases: [(WriterOptions, &str); 6] = [
         (
             WriterOptions { host: "h".repeat(64).into(), ..options(Version::V2) },
             "the host name is 64 bytes long; version 2 has room for 63",
