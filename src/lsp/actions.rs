@@ -144,8 +144,9 @@ fn fixed_again(text: &str, language: Language) -> String {
 }
 
 fn title(analysis: &Analysis, fix: &Fix) -> String {
-    let before = analysis.sources.slice(fix.span);
+    let before = analysis.sources.slice(fix.span).trim_end_matches('\r');
     match (before, &*fix.text) {
+        ("", "") => "Remove the carriage return".to_owned(),
         ("", text) => format!("Write `{text}` here"),
         (before, "") => format!("Remove `{before}`"),
         (before, text) => format!("Replace `{before}` by `{text}`"),
@@ -154,8 +155,14 @@ fn title(analysis: &Analysis, fix: &Fix) -> String {
 
 fn edits(analysis: &Analysis, fixes: &[&Fix]) -> Vec<TextEdit> {
     let edit = |fix: &&Fix| {
-        let range = analysis.range(fix.span);
-        TextEdit { range, new_text: fix.text.to_string() }
+        let (mut span, mut new_text) = (fix.span, fix.text.to_string());
+        let (before, after) = analysis.text().split_at(span.end as usize);
+        // No position is between CR and LF.
+        if before.ends_with('\r') && after.starts_with('\n') {
+            span.end += 1;
+            new_text.push('\n');
+        }
+        TextEdit { range: analysis.range(span), new_text }
     };
     fixes.iter().map(edit).collect()
 }

@@ -23,8 +23,8 @@ use crate::text::{SourceId, SourceMap, Span};
 pub struct Analysis {
     /// The text.
     pub uri: Uri,
-    /// The editor's version number of the text.
-    pub version: i32,
+    /// The revision of the text.
+    pub revision: u64,
     /// The settings of its folder.
     pub settings: Settings,
     /// The texts that spans point into.
@@ -140,7 +140,7 @@ impl Analysis {
         before.parsed.end_reading();
         Some(Analysis {
             uri: uri.clone(),
-            version: opened.version,
+            revision: opened.revision,
             settings,
             sources,
             own,

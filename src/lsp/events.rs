@@ -22,8 +22,8 @@ pub enum Event {
     Checked {
         /// The text.
         uri: Uri,
-        /// Version of the text.
-        version: i32,
+        /// Revision of the text.
+        revision: u64,
         /// All mistakes, in the order of the text.
         diagnostics: Diagnostics,
     },
@@ -31,8 +31,8 @@ pub enum Event {
     Textual {
         /// The text.
         uri: Uri,
-        /// Version of the text.
-        version: i32,
+        /// Revision of the text.
+        revision: u64,
         /// The mistakes that the text alone shows, in the order of the text.
         diagnostics: Diagnostics,
     },

@@ -17,8 +17,8 @@ pub const ENDINGS: [&str; 2] = ["conf", "derived"];
 /// An open text in its present state.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// The editor's version number of this state.
-    pub version: i32,
+    /// The number of this state, which no other state of any text has.
+    pub revision: u64,
     /// The text.
     pub text: Arc<str>,
 }
@@ -35,8 +35,8 @@ pub fn key(uri: &Uri) -> String {
 
 impl OpenTexts {
     /// Opens a text, or replaces it.
-    pub fn set(&mut self, uri: &Uri, version: i32, text: impl Into<Arc<str>>) {
-        self.0.insert(key(uri), Open { version, text: text.into() });
+    pub fn set(&mut self, uri: &Uri, revision: u64, text: impl Into<Arc<str>>) {
+        self.0.insert(key(uri), Open { revision, text: text.into() });
     }
 
     /// An open text.

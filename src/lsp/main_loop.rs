@@ -60,6 +60,8 @@ pub struct MainLoop<'c> {
     /// which all depends.
     single: (Sender<Event>, Receiver<Event>),
     texts: HashMap<String, Text>,
+    /// The last revision of any text.
+    last: u64,
     /// Names of the metrics of sources.
     metrics: SourceNames,
     /// How long diagnostics of the text wait for those of the source.
@@ -87,14 +89,17 @@ pub struct Agreement {
 
 /// An open text.
 struct Text {
+    /// The editor's version number. A text that is opened again may have the same.
     version: i32,
+    /// The number of this state, which no other state of any text has.
+    revision: u64,
     text: String,
     /// The lines of the text.
     lines: LineIndex,
     /// Its last analysis.
     read: Option<Arc<Analysis>>,
-    /// Version and mistakes of its last check with the source.
-    checked: Option<(i32, Arc<Diagnostics>)>,
+    /// Revision and mistakes of its last check with the source.
+    checked: Option<(u64, Arc<Diagnostics>)>,
     /// Time at which diagnostics are shown without the source's answer.
     due: Option<Instant>,
     /// Time of the last analysis.
@@ -107,7 +112,7 @@ struct Text {
 
 impl Text {
     fn is_checked(&self) -> bool {
-        self.checked.as_ref().is_some_and(|(version, _)| *version == self.version)
+        self.checked.as_ref().is_some_and(|(revision, _)| *revision == self.revision)
     }
 }
 
@@ -161,6 +166,7 @@ impl<'c> MainLoop<'c> {
             events,
             single: unbounded(),
             texts: HashMap::new(),
+            last: 0,
             metrics,
             grace,
             waiting: HashMap::new(),
@@ -311,7 +317,9 @@ impl<'c> MainLoop<'c> {
             text.clear();
             lines = LineIndex::new(&text, self.encoding);
         }
-        self.tell(Task::Set(uri.clone(), version, text.as_str().into()));
+        self.last += 1;
+        let revision = self.last;
+        self.tell(Task::Set(uri.clone(), revision, text.as_str().into()));
         let before = self.texts.remove(uri.as_str());
         let took = before.as_ref().map(|one| one.took).unwrap_or_default();
         let before = before.map(|one| (one.read, one.checked, one.edits_asked));
@@ -319,7 +327,8 @@ impl<'c> MainLoop<'c> {
         let key = uri.as_str().to_owned();
         let read_at = Instant::now();
         let due = None;
-        let text = Text { version, text, lines, read, checked, due, read_at, took, edits_asked };
+        let text =
+            Text { version, revision, text, lines, read, checked, due, read_at, took, edits_asked };
         self.texts.insert(key, text);
     }
 
@@ -529,17 +538,17 @@ impl<'c> MainLoop<'c> {
                     self.overdue();
                 }
             }
-            Event::Checked { uri, version, diagnostics } => {
+            Event::Checked { uri, revision, diagnostics } => {
                 if let Some(text) = self.texts.get_mut(uri.as_str()) {
                     text.took = text.read_at.elapsed();
                 }
-                self.checked(&uri, version, diagnostics);
+                self.checked(&uri, revision, diagnostics);
             }
-            Event::Textual { uri, version, diagnostics } => {
+            Event::Textual { uri, revision, diagnostics } => {
                 // The source's answer has come meanwhile, and is better.
                 let text = self.texts.get(uri.as_str());
-                if !text.is_some_and(|text| text.version == version && text.is_checked()) {
-                    self.checked(&uri, version, diagnostics);
+                if !text.is_some_and(|text| text.revision == revision && text.is_checked()) {
+                    self.checked(&uri, revision, diagnostics);
                 }
             }
             Event::Answered(id, answer) => {
@@ -571,15 +580,16 @@ impl<'c> MainLoop<'c> {
     }
 
     /// Shows the mistakes of a text, if they belong to the newest state.
-    fn checked(&mut self, uri: &Uri, version: i32, diagnostics: Diagnostics) {
+    fn checked(&mut self, uri: &Uri, revision: u64, diagnostics: Diagnostics) {
         let Some(text) = self.texts.get_mut(uri.as_str()) else { return };
-        let Some(read) = text.read.clone().filter(|read| read.version == version) else { return };
+        let Some(read) = text.read.clone().filter(|read| read.revision == revision) else { return };
         text.due = None;
-        if text.version != version {
+        if text.revision != revision {
             return;
         }
         let list = shown(&read, &diagnostics, self.max_shown);
-        text.checked = Some((version, Arc::new(diagnostics)));
+        text.checked = Some((revision, Arc::new(diagnostics)));
+        let version = text.version;
         self.publish(uri.clone(), Some(version), list);
         self.answer_edits(uri);
     }
@@ -622,13 +632,13 @@ impl<'c> MainLoop<'c> {
     fn tell_textual(&mut self, read: Arc<Analysis>) {
         let (tell, analysis) = (self.single.0.clone(), Arc::clone(&read));
         let run = move || {
-            let (uri, version) = (analysis.uri.clone(), analysis.version);
+            let (uri, revision) = (analysis.uri.clone(), analysis.revision);
             let diagnostics = textual(&analysis);
             // The send fails only if the loop has ended.
-            let _ = tell.send(Event::Textual { uri, version, diagnostics });
+            let _ = tell.send(Event::Textual { uri, revision, diagnostics });
         };
         if thread::Builder::new().name("mistakes".to_owned()).spawn(run).is_err() {
-            self.checked(&read.uri, read.version, textual(&read));
+            self.checked(&read.uri, read.revision, textual(&read));
         }
     }
 
@@ -652,4 +662,45 @@ impl<'c> MainLoop<'c> {
 /// Parses the parameters of a request.
 fn read<R: lsp_types::request::Request>(params: Value) -> serde_json::Result<R::Params> {
     serde_json::from_value(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::lsp::connect;
+
+    /// An editor may count from 1 again when it opens a text again.
+    #[test]
+    fn a_text_that_is_opened_again_has_no_mistakes_of_its_former_state() {
+        let (client, _) = connect(std::io::empty(), std::io::sink()).expect("streams");
+        let agreed =
+            Agreement { encoding: Encoding::Utf8, folders: Vec::new(), watches_files: false };
+        let language = Dialect::Fixed.into();
+        let grace = Duration::from_secs(600);
+        let options = Options { language, opener: None, grace, max_shown: 100 };
+        let mut server = MainLoop::start(&client, agreed, options).expect("threads");
+        let open = |server: &mut MainLoop<'_>, text: &str| {
+            let item = json!({ "uri": "a:b", "languageId": "", "version": 1, "text": text });
+            let method = DidOpenTextDocument::METHOD.to_owned();
+            server.notification(Notification { method, params: json!({ "textDocument": item }) });
+        };
+        let found = |server: &MainLoop<'_>| {
+            server.texts["a:b"].checked.as_ref().map(|(_, found)| found.len())
+        };
+        // What the threads tell of a text comes in two events.
+        let told = |server: &MainLoop<'_>| [(); 2].map(|()| server.events.recv().expect("told"));
+        open(&mut server, "a.b = 1 +\n");
+        let late = told(&server);
+        let closed = json!({ "textDocument": { "uri": "a:b" } });
+        let method = DidCloseTextDocument::METHOD.to_owned();
+        server.notification(Notification { method, params: closed });
+        open(&mut server, "a.b = 1\n");
+        late.into_iter().for_each(|event| server.handle_event(event));
+        assert_eq!(found(&server), None);
+        told(&server).into_iter().for_each(|event| server.handle_event(event));
+        assert_eq!(found(&server), Some(0));
+    }
 }

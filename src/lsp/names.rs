@@ -133,9 +133,9 @@ pub fn rename(
     if let Some(mistake) = name_mistake(new_name) {
         return Err(format!("`{new_name}` is no name of a metric: {}", mistake.rule));
     }
-    let is_defined = analysis.mentions(new_name).iter().any(|one| one.is_definition)
-        || defining(new_name, around).next().is_some();
-    if new_name != name && is_defined {
+    let mut found = analysis.mentions(new_name);
+    around.files.iter().for_each(|file| file.add_mentions(new_name, &mut found));
+    if new_name != name && found.iter().any(|one| one.is_definition) {
         return Err(format!("`{new_name}` is defined already"));
     }
     let Some(metrics) = metrics else {
@@ -146,6 +146,10 @@ pub fn rename(
     };
     if new_name != name && metrics.binary_search_by(|one| (**one).cmp(new_name)).is_ok() {
         return Err(format!("`{new_name}` is a metric of the source"));
+    }
+    // Expressions that read a metric of this name would read the definition instead.
+    if new_name != name && !found.is_empty() {
+        return Err(format!("`{new_name}` is read already"));
     }
     if let Some(folder) = analysis.too_large.as_ref().or(around.too_large.as_ref()) {
         return Err(format!("`{name}` may be in files that were not read: {}", too_large(folder)));

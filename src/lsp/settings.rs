@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lsp_types::{DiagnosticSeverity, NumberOrString, Uri};
+use lsp_types::{DiagnosticSeverity, NumberOrString};
 
-use super::files::{OpenTexts, uri_of};
+use super::files::OpenTexts;
 use super::positions::{Encoding, LineIndex};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
@@ -58,11 +58,6 @@ impl Settings {
     /// True for a file whose definitions are over the fleet.
     pub fn is_over_fleet(&self, path: &Path) -> bool {
         self.project.is_over_fleet(path)
-    }
-
-    /// The file of settings, as a URI.
-    pub fn uri(&self) -> Option<Uri> {
-        uri_of(self.file.as_deref()?)
     }
 }
 

@@ -279,8 +279,8 @@ impl Thread {
     /// `None` without a source.
     fn tell(&self, analysis: &Analysis, found: Diagnostics, linted: Option<&[Span]>) {
         let diagnostics = finished(analysis, found, linted);
-        let (uri, version) = (analysis.uri.clone(), analysis.version);
-        self.send(Event::Checked { uri, version, diagnostics });
+        let (uri, revision) = (analysis.uri.clone(), analysis.revision);
+        self.send(Event::Checked { uri, revision, diagnostics });
     }
 
     fn keep(&mut self, cache: DefinitionCache) {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::actions::actions;
 use super::analysis::Analysis;
 use super::events::{Answer, Event};
-use super::files::{OpenTexts, path_of};
+use super::files::{OpenTexts, path_of, uri_of};
 use super::hover::hover;
 use super::positions::Encoding;
 use super::settings::Settings;
@@ -29,8 +29,8 @@ use crate::project::FILE_NAME;
 
 /// A task for the thread.
 pub enum Task {
-    /// A text was opened or changed.
-    Set(Uri, i32, Arc<str>),
+    /// A text was opened or changed; this is its new revision.
+    Set(Uri, u64, Arc<str>),
     /// A text was closed.
     Close(Uri),
     /// A file changed on disk.
@@ -71,8 +71,8 @@ pub enum Wish {
         range: Range,
         /// The wanted kinds; `None` for all.
         only: Option<Vec<CodeActionKind>>,
-        /// Version and mistakes of the last check of the whole text.
-        checked: Option<(i32, Arc<Diagnostics>)>,
+        /// Revision and mistakes of the last check of the whole text.
+        checked: Option<(u64, Arc<Diagnostics>)>,
     },
 }
 
@@ -148,8 +148,8 @@ struct Thread {
     tree: Tree,
     /// Folders that were reported as too large.
     told: HashSet<PathBuf>,
-    /// Reported mistakes of files of settings, by URI.
-    settings: HashMap<String, Vec<lsp_types::Diagnostic>>,
+    /// Reported mistakes of files of settings.
+    settings: HashMap<PathBuf, Vec<lsp_types::Diagnostic>>,
     /// Last analyses by URI; `None` for texts that changed since.
     read: HashMap<String, Option<Arc<Analysis>>>,
     /// Caches of the texts, by URI.
@@ -159,12 +159,12 @@ struct Thread {
 impl Thread {
     fn take(&mut self, task: Task) {
         match task {
-            Task::Set(uri, version, text) => {
+            Task::Set(uri, revision, text) => {
                 // Now it belongs to the project of other texts, whatever its name is.
                 if self.open.get(&uri).is_none() {
                     self.read.values_mut().for_each(|one| *one = None);
                 }
-                self.open.set(&uri, version, text);
+                self.open.set(&uri, revision, text);
                 if !is_settings(&uri) {
                     self.read.insert(uri.as_str().to_owned(), None);
                 }
@@ -224,6 +224,15 @@ impl Thread {
         let stale: Vec<String> = stale.map(|(uri, _)| uri.clone()).collect();
         for uri in stale.iter().filter_map(|uri| uri.parse::<Uri>().ok()) {
             self.analysis(&uri);
+        }
+        // Mistakes of settings that govern no text any more.
+        let read = self.read.values().flatten();
+        let governing: HashSet<&PathBuf> =
+            read.filter_map(|one| one.settings.file.as_ref()).collect();
+        let gone = self.settings.extract_if(|file, _| !governing.contains(file));
+        let gone = gone.filter(|(_, mistakes)| !mistakes.is_empty());
+        for uri in gone.filter_map(|(file, _)| uri_of(&file)) {
+            let _ = self.reader.events.send(Event::Settings(uri, Vec::new()));
         }
     }
 
@@ -310,7 +319,7 @@ impl Thread {
                 lsp_types::SemanticTokens { result_id: None, data }
             }),
             Wish::Actions { range, only, checked } => match checked {
-                Some((version, found)) if version == analysis.version => {
+                Some((revision, found)) if revision == analysis.revision => {
                     value(&actions(&analysis, &found, range, only.as_deref()))
                 }
                 _ => value(&[(); 0]),
@@ -323,13 +332,13 @@ impl Thread {
 /// The mistakes of a file of settings, unless they were reported.
 fn new_mistakes(
     settings: &Settings,
-    told: &mut HashMap<String, Vec<lsp_types::Diagnostic>>,
+    told: &mut HashMap<PathBuf, Vec<lsp_types::Diagnostic>>,
 ) -> Option<(Uri, Vec<lsp_types::Diagnostic>)> {
-    let uri = settings.uri()?;
-    let told = told.entry(uri.as_str().to_owned()).or_default();
+    let file = settings.file.as_ref()?;
+    let told = told.entry(file.clone()).or_default();
     let is_new = *told != settings.mistakes;
     told.clone_from(&settings.mistakes);
-    is_new.then(|| (uri, told.clone()))
+    Some((uri_of(file)?, told.clone())).filter(|_| is_new)
 }
 
 /// True for a file of settings, which has no definitions.

@@ -277,7 +277,8 @@ impl DefinitionReader {
             || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
             *reading.form = LineForm::Blank;
-            let blanks = span(&line.origin, &(0..text.len()));
+            let blanks = text.strip_suffix('\r').unwrap_or(text);
+            let blanks = span(&line.origin, &(0..blanks.len()));
             reading.diagnostics.push(
                 Diagnostic::warning(Code::BadDefinitionLine, blanks, "a line of blanks only")
                     .help("libpcp complains about it; leave the line empty")
@@ -461,8 +462,10 @@ fn no_expression(line: &Line<'_>, assign: usize, pcp: &FileLine<'_>) -> Diagnost
 /// Advises to end a line whose expression ends too early with a backslash.
 fn advise_backslash(diagnostics: &mut [Diagnostic], line: &Line<'_>) {
     if let Some(ended) = diagnostics.iter_mut().rfind(|one| ends_too_early(one)) {
-        let end = line.text.trim_end().len();
-        let place = span(&line.origin, &(end..end));
+        // Nothing may stand behind the backslash, not even a carriage return.
+        let [end, last] = [line.text.trim_end().len(), line.text.len()];
+        let [end, last] = [end, last].map(|at| span(&line.origin, &(at..at)));
+        let place = end.to(last);
         ended.help = Some("a line that goes on in the next ends with a backslash".into());
         ended.fix = Some(Fix { span: place, text: " \\".into(), is_certain: true });
     }
@@ -577,6 +580,31 @@ last = mkconst(1, type=u64)";
         parse_definitions(id, &sources, Dialect::Fixed, &mut found);
         let told = found.without_consequences();
         assert_eq!(told.len(), 1, "{told:?}");
+    }
+
+    /// Nothing stands between the backslash and the line end.
+    #[test]
+    fn a_line_that_goes_on_gets_its_backslash() {
+        for (text, expected) in [
+            ("c = d +\n e\n", "c = d + \\\n e\n"),
+            ("c = d +\r\n e\r\n", "c = d + \\\n e\r\n"),
+            ("c = d + \t\r\n e\n", "c = d + \\\n e\n"),
+            ("c = d + \\\n\n e\n", "c = d + \\\n e\n"),
+            ("c = d + \\\n\r\n e\n", "c = d + \\\n e\n"),
+            (
+                "c = mkconst(1, units=\"Kbyte /\r\n sec\")\r\n",
+                "c = mkconst(1, units=\"Kbyte / \\\n sec\")\r\n",
+            ),
+        ] {
+            assert_eq!(crate::syntax::tests::mended(text).as_deref(), Some(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_blanks_keeps_its_end() {
+        for (text, expected) in [("a = b\r\n \r\n", "a = b\r\n\r\n"), (" \t\n", "\n")] {
+            assert_eq!(crate::syntax::tests::mended(text).as_deref(), Some(expected), "{text:?}");
+        }
     }
 
     /// A refused text does not make the expression end too early as well.

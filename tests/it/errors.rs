@@ -51,7 +51,7 @@ fn errors() -> Vec<(&'static str, Box<dyn Error>)> {
             WriteError::Io { path: path(), source: io() }.into(),
         ),
         (
-            "runtime/archive/src/record/error.rs",
+            "runtime/archive/src/record_mode/error.rs",
             RecordError::Io { path: path(), source: io() }.into(),
         ),
         ("runtime/src/fetch_group/spec.rs", ExtendError::from(lost()).into()),

@@ -279,7 +279,7 @@ fn bad_places_and_labels_are_refused() {
     );
     assert_eq!(error.to_string(), expected);
     let base = folder.path().join("a");
-    let cases: [(WriterOptions, &str); 5] = [
+    let cases: [(WriterOptions, &str); 6] = [
         (
             WriterOptions { host: "h".repeat(64).into(), ..options(Version::V2) },
             "the host name is 64 bytes long; version 2 has room for 63",
@@ -298,7 +298,11 @@ fn bad_places_and_labels_are_refused() {
         ),
         (
             WriterOptions { start: Timestamp::new(1 << 31, 0), ..options(Version::V2) },
-            "2038-01-19T03:14:08.000000000Z is out of reach of version 2, whose times end with 2038-01-19T03:14:07.999999000Z; use version 3",
+            "2038-01-19T03:14:08.000000000Z is out of reach of version 2, whose times go from 1901-12-13T20:45:52.000000000Z to 2038-01-19T03:14:07.999999000Z; use version 3",
+        ),
+        (
+            WriterOptions { start: Timestamp::new(-(1 << 31) - 1, 0), ..options(Version::V2) },
+            "1901-12-13T20:45:51.000000000Z is out of reach of version 2, whose times go from 1901-12-13T20:45:52.000000000Z to 2038-01-19T03:14:07.999999000Z; use version 3",
         ),
     ];
     for (options, message) in cases {

@@ -105,6 +105,34 @@ fn actions_are_of_the_kinds_that_are_wanted() {
     client.end();
 }
 
+/// No position is between CR and LF, so an edit of the one replaces both.
+#[test]
+fn actions_remove_carriage_returns() {
+    let mut client = Client::start(None);
+    let lines = ["a.a = 1 + \\\r\n 2\r\n", "a.a = 1 +\r\n 2\r\n", "a.a = 1\r\n \r\na.b = 2\r\n"];
+    for (version, (text, title, place, new)) in (2..).zip([
+        (lines[0], "Remove the carriage return", ((0, 11), (1, 0)), "\n"),
+        (lines[1], "Write ` \\` here", ((0, 9), (1, 0)), " \\\n"),
+        (lines[2], "Remove ` `", ((1, 0), (1, 1)), ""),
+    ]) {
+        match version {
+            2 => client.open(URI, text),
+            _ => client.edit(URI, version, (0, 0), (9, 0), text),
+        }
+        let expected = json!([{ "range": range(place.0, place.1), "newText": new }]);
+        let mut asked = json!({ "textDocument": { "uri": URI }, "range": range((0, 0), (9, 0)) });
+        for (only, title) in
+            [("quickfix", title), ("source.fixAll", "Fix all that can be meant in one way only")]
+        {
+            asked["context"] = json!({ "diagnostics": [], "only": [only] });
+            let offered = client.ask("textDocument/codeAction", asked.clone());
+            assert_eq!(offered[0]["title"], title, "{text:?}");
+            assert_eq!(offered[0]["edit"]["changes"][URI], expected, "{text:?}");
+        }
+    }
+    client.end();
+}
+
 /// Who saves asks at once; edits are those of the newest state.
 #[test]
 fn actions_wait_until_the_text_is_checked() {

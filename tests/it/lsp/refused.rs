@@ -84,6 +84,26 @@ fn a_definition_with_a_mistake_is_one() {
     client.end();
 }
 
+/// Renaming would change the meaning of expressions that read a metric of the new name.
+#[test]
+fn a_name_that_is_read_is_not_taken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let uri = |name: &str| format!("file://{}", folder.path().join(name).display());
+    std::fs::write(folder.path().join("b.conf"), "b.one = mem.free\n").expect("written");
+    let mut client = Client::start_in(None, Some(&uri("")));
+    let a = uri("a.conf");
+    client.open(&a, "a.one = hinv.ncpu\na.two = a.one + kernel.all.load\na.three = (mem.used\n");
+    let mut asked = at(&a, 0, 1);
+    for name in ["hinv.ncpu", "kernel.all.load", "mem.used", "mem.free"] {
+        asked["newName"] = json!(name);
+        let words = client.refused("textDocument/rename", asked.clone());
+        assert_eq!(words, format!("`{name}` is read already"));
+    }
+    asked["newName"] = json!("a.one");
+    assert!(client.ask("textDocument/rename", asked).is_object());
+    client.end();
+}
+
 #[test]
 fn other_words_of_such_lines_are_no_names() {
     let text = "\

@@ -50,6 +50,33 @@ fn the_language_and_the_lints_are_those_of_the_folder() {
     client.end();
 }
 
+/// Mistakes are shown only in settings that govern an open text.
+#[test]
+fn mistakes_of_settings_go_with_the_file_and_with_the_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let settings = write(&folder, "pmderive.toml", "lint = 1\n");
+    let uri = write(&folder, "a.conf", "a = 1\n");
+    let mut client = client();
+    let shown = |client: &mut Client| loop {
+        let note = client.note("textDocument/publishDiagnostics");
+        if note["uri"] == settings {
+            return note["diagnostics"].as_array().map(Vec::len);
+        }
+    };
+    client.open(&uri, "a = 1\n");
+    assert_eq!(shown(&mut client), Some(1));
+    std::fs::remove_file(folder.join("pmderive.toml")).expect("removed");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
+    assert_eq!(shown(&mut client), Some(0));
+    write(&folder, "pmderive.toml", "lint = 1\n");
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));
+    assert_eq!(shown(&mut client), Some(1));
+    client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(shown(&mut client), Some(0));
+    client.end();
+}
+
 /// The files that a rename edits; a refusal instead says why.
 fn renamed(client: &mut Client, folder: &Path, place: serde_json::Value) -> Vec<String> {
     let mut asked = place;

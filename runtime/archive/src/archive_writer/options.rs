@@ -67,11 +67,12 @@ impl Version {
         match self {
             Version::V3 => Ok(time),
             Version::V2 if i32::try_from(time.sec).is_err() => {
+                let first = Timestamp { sec: i32::MIN.into(), nsec: 0 };
                 let last = Timestamp { sec: i32::MAX.into(), nsec: 999_999_000 };
+                let [time, first, last] = [time, first, last].map(UtcTime);
                 let problem = format!(
-                    "{} is out of reach of version 2, whose times end with {}; use version 3",
-                    UtcTime(time),
-                    UtcTime(last)
+                    "{time} is out of reach of version 2, whose times go from {first} to {last}; \
+                     use version 3"
                 );
                 Err(WriteError::misuse(invalid(), problem))
             }

@@ -125,7 +125,7 @@ impl ConnectOptions {
         if let Some(path) = lookup("PMCD_SOCKET").filter(|path| !path.is_empty()) {
             options.socket = path.into();
         }
-        options.container = lookup("PCP_CONTAINER").filter(|name| !name.is_empty());
+        options.container = lookup("PCP_CONTAINER");
         let password = lookup("PMDERIVE_PASSWORD").filter(|password| !password.is_empty());
         options.password = password.map(Secret::new);
         let host = lookup("PMPROXY_HOST").filter(|host| !host.is_empty());

@@ -130,7 +130,9 @@ impl Plan {
                 help: "leave the attribute `compress` out".to_owned(),
             });
         }
+        // As to libpcp, an empty name is no container, whatever the options say.
         let container = spec.container.as_ref().or(options.container.as_ref());
+        let container = container.filter(|name| !name.is_empty());
         if let Some(name) = container
             && !is_container_name(name)
         {
@@ -184,7 +186,7 @@ impl Plan {
 /// True if pmcd accepts the name of a container.
 fn is_container_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    (1..=MAX_CONTAINER_NAME).contains(&name.len()) && name.chars().all(allowed)
+    name.len() <= MAX_CONTAINER_NAME && name.chars().all(allowed)
 }
 
 /// The credentials of a user. All parts must be known.
@@ -370,6 +372,23 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// libpcp takes it so, too.
+    #[test]
+    fn an_empty_name_is_no_container() {
+        for (spec, option, container) in [
+            ("web1?container=", "web", None),
+            ("web1", "web", Some("web")),
+            ("web1", "", None),
+            ("web1?container=shop", "web", Some("shop")),
+        ] {
+            let options =
+                ConnectOptions { container: Some(option.to_owned()), ..ConnectOptions::default() };
+            let plan = Plan::new(&spec.parse().expect(spec), &options).expect(spec);
+            let config = &plan.routes()[0].config;
+            assert_eq!(config.container.as_deref(), container, "{spec} {option:?}");
+        }
+    }
 
     /// Settings without ports leave no address to connect to, and the error
     /// says so.

@@ -48,7 +48,7 @@ pub enum SourceError {
         seconds: f64,
     },
     /// No answer in time.
-    #[error("{target}: no answer within {seconds} seconds")]
+    #[error("{target}: no answer within {seconds} second{}", if *seconds == 1.0 { "" } else { "s" })]
     Timeout {
         /// Host specification.
         target: String,
