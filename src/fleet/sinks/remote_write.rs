@@ -90,7 +90,7 @@ impl SenderOptions {
         numbers: Arc<SinkNumbers>,
     ) -> Result<(Change, Job), String> {
         let client = self.client()?;
-        let changed = Arc::<Mutex<Option<(SenderOptions, W::Client)>>>::default();
+        let changed = NextOptions::<W::Client>::default();
         let own = Arc::clone(&changed);
         let change = move |options: SenderOptions| {
             let client = options.client()?;
@@ -121,6 +121,9 @@ impl SenderOptions {
 /// sink and the limits of messages stay. The error: a file cannot be used, and nothing changes.
 pub type Change = Box<dyn Fn(SenderOptions) -> Result<(), String> + Send>;
 
+/// Options for the next request, with their client, if they differ from the present ones.
+type NextOptions<C> = Arc<Mutex<Option<(SenderOptions, C)>>>;
+
 /// Kinds of trouble, which the log reports separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -147,8 +150,7 @@ impl Kind {
 
 struct Sender<W: World> {
     options: SenderOptions,
-    /// The next options, with their client.
-    changed: Arc<Mutex<Option<(SenderOptions, W::Client)>>>,
+    changed: NextOptions<W::Client>,
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
     client: W::Client,
