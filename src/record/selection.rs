@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::archive_writer::name_problem;
 use pmderive_runtime::model::{InstId, MetricDesc, PmStatus, Pmid, Timestamp, UtcTime};
-use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
+use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError, is_at_or_below};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::identifiers::Identifiers;
@@ -57,7 +57,7 @@ pub enum LeftOut {
 pub enum Notice {
     /// A metric is left out from now on.
     LeftOut(Box<str>, LeftOut),
-    /// A metric that was left out is recorded.
+    /// A metric that was left out is recorded, or metrics of a node that was.
     Recorded(Box<str>),
     /// Values of a metric are left out because the source has no names of their
     /// instances, such as this one.
@@ -190,7 +190,8 @@ impl Selection {
             if !seen.insert(desc.pmid) {
                 continue;
             }
-            let was_away = self.left_out.contains_key(&name) && self.known.contains_key(&name);
+            let was_away = self.known.contains_key(&name)
+                && nodes_above(&name).chain([&*name]).any(|node| self.left_out.contains_key(node));
             match self.in_archive(&name, desc) {
                 Ok(recorded) => {
                     is_back |= was_away;
@@ -203,8 +204,10 @@ impl Selection {
         }
         let news = left_out.iter().filter(|(name, why)| self.left_out.get(*name) != Some(why));
         notices.extend(news.map(|(name, why)| Notice::LeftOut(name.clone(), why.clone())));
-        let back = metrics.iter().filter(|metric| self.left_out.contains_key(&metric.name));
-        notices.extend(back.map(|metric| Notice::Recorded(metric.name.clone())));
+        let is_recorded = |node: &str| metrics.iter().any(|one| is_at_or_below(&one.name, node));
+        let gone = self.left_out.keys().filter(|name| !left_out.contains_key(*name));
+        let back = gone.filter(|name| is_recorded(name));
+        notices.extend(back.map(|name| Notice::Recorded(name.clone())));
         self.left_out = left_out;
         if *self.metrics != metrics {
             self.metrics = metrics.into();
@@ -221,19 +224,23 @@ impl Selection {
                 false => Err(LeftOut::Changed { was: *known, is: desc }),
             };
         }
-        let above = || name.match_indices('.').map(|(end, _)| &name[..end]);
         if self.nodes.contains(name) {
             return Err(LeftOut::NoName("is also that of a group of metrics"));
         }
-        if above().any(|node| self.known.contains_key(node)) {
+        if nodes_above(name).any(|node| self.known.contains_key(node)) {
             return Err(LeftOut::NoName("is below that of another metric"));
         }
         let pmid = self.identifiers.assign(desc.pmid).ok_or(LeftOut::NoIdentifier)?;
         let recorded = MetricDesc { pmid, ..desc };
         self.known.insert(name.into(), recorded);
-        self.nodes.extend(above().map(Box::from));
+        self.nodes.extend(nodes_above(name).map(Box::from));
         Ok(recorded)
     }
+}
+
+/// The nodes of the name space above a name.
+fn nodes_above(name: &str) -> impl Iterator<Item = &str> {
+    name.match_indices('.').map(|(end, _)| &name[..end])
 }
 
 /// Names of the metrics that nodes of the name space stand for.

@@ -1,7 +1,7 @@
 //! The samples of a case, as a source of metrics.
 //!
-//! One fetch is one step. After a fetch that fails there is a gap, as after the
-//! absence of a host.
+//! One fetch is one step. After a fetch that fails or is left out there is a gap, as
+//! after the absence of a host.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,13 +31,13 @@ pub struct Series<'c> {
     case: &'c Case,
     samples: &'c Samples,
     step: usize,
-    /// True if the previous fetch failed.
-    has_failed: bool,
+    /// True if the previous fetch failed, or was left out.
+    is_behind_gap: bool,
 }
 
 /// The samples of one host in a case as a source, before its first step.
 pub fn source<'c>(file: &'c TestFile, case: &'c Case, samples: &'c Samples) -> SeriesSource<'c> {
-    let feed = Series { file, case, samples, step: 0, has_failed: false };
+    let feed = Series { file, case, samples, step: 0, is_behind_gap: false };
     let mut metadata = file.metadata.clone();
     for (name, desc) in &samples.metadata {
         metadata.add_metric(name.clone(), *desc);
@@ -62,6 +62,7 @@ impl Series<'_> {
     #[cfg(feature = "fleet")]
     pub fn pass(&mut self) {
         self.step += 1;
+        self.is_behind_gap = true;
     }
 
     /// Sets the instances of each domain: those with a value of some metric at this step. A
@@ -106,7 +107,7 @@ impl Feed for Series<'_> {
             return Err(fail(PmStatus::EOL));
         }
         if let Some(status) = self.samples.failures.get(&step) {
-            self.has_failed = true;
+            self.is_behind_gap = true;
             return Err(fail(*status));
         }
         self.instances(step, metadata);
@@ -129,8 +130,8 @@ impl Feed for Series<'_> {
                 }
             }
         }
-        let gap = self.samples.gaps.contains(&step) || self.has_failed;
-        self.has_failed = false;
+        let gap = self.samples.gaps.contains(&step) || self.is_behind_gap;
+        self.is_behind_gap = false;
         Ok(FetchEvents { gap, ..FetchEvents::default() })
     }
 }

@@ -446,3 +446,46 @@ fn a_descriptor_of_another_metric_is_an_error() {
         sets.iter().map(|set| set.decode(ValueType::U32).map(|v| v.len())).collect();
     assert_eq!(found, [Ok(1), Err(PmStatus::PMID), Err(PmStatus::PMID)]);
 }
+
+/// Another instance gets the identifier of one that is gone. The names are asked for again once
+/// for each sample with an instance that the one before lacks.
+#[test]
+fn an_identifier_that_is_used_again_has_its_new_name() {
+    let mut world = World::new();
+    let domain = world.add_domain(&["a", "b"]);
+    world.add(Metric::new("n.each", Script::constant(2u32)).per(domain));
+    world.add(Metric::new("n.count", Script::counter(100.0)).per(domain));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+    let shared = Definitions::new(Dialect::Fixed);
+    for (name, text) in [("d.each", "n.each * 2"), ("d.rate", "rate(n.count)")] {
+        shared.register(name, text).expect("a good definition");
+    }
+    let registry = shared.snapshot().registry;
+    let selection: Vec<_> =
+        ["d.each", "d.rate"].map(|name| registry.get(name).expect("registered")).into();
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let mut said = Diagnostics::default();
+    let mut session =
+        choosing(engine, source.expect("a connection"), &registry, &selection, &mut said)
+            .expect("answers");
+    let mut space = Space::default();
+    let mut names_and_requests = || {
+        let mut sample = session.sample(&mut space).expect("values");
+        let domains = sample.domains().expect("answers");
+        let ids = sample.values.get(OutputId(0)).instances;
+        let domain = domains[0].clone().expect("names");
+        let names: Vec<Option<String>> =
+            ids.iter().map(|id| domain.name(*id).map(str::to_owned)).collect();
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        (names.join(" "), pmcd.host().requests(PduType::InstanceRequest))
+    };
+    let expect = |names: &str, requests: u64| (names.to_owned(), requests);
+    assert_eq!(names_and_requests(), expect("a b", 1));
+    assert_eq!(names_and_requests(), expect("a b", 1));
+    pmcd.host().change(|world| world.remove_instance(domain, 1));
+    assert_eq!(names_and_requests(), expect("a", 1));
+    pmcd.host().change(|world| world.add_instance(domain, 1, "c"));
+    assert_eq!(names_and_requests(), expect("a c", 2));
+    assert_eq!(names_and_requests(), expect("a c", 2));
+}

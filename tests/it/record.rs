@@ -627,7 +627,7 @@ fn metrics_change_under_way() {
     session.sample();
     assert_eq!(
         session.notices(),
-        ["n.size is recorded from now on", "d.twice is recorded from now on"]
+        ["d.twice is recorded from now on", "n.size is recorded from now on"]
     );
     session.sample();
     let (records, _) = session.records();
@@ -704,6 +704,27 @@ fn the_only_metric_is_away_for_a_while() {
     assert_eq!(notices.last().map(String::as_str), Some("m.count is recorded from now on"));
     let (records, _) = session.records();
     assert_eq!(records, ["m.count:1", "", "m.count:1"]);
+}
+
+/// It is told of by the name that was asked for.
+#[test]
+fn all_metrics_of_a_node_are_away_for_a_while() {
+    let mut session = Rig::new(&["m", "n.size"]);
+    session.sample();
+    let world = session.pmcd.host().world();
+    session.pmcd.host().change_names(|world| assert!(world.remove("m.count")));
+    session.sample();
+    session.sample();
+    assert_eq!(session.notices(), ["m is left out: Unknown metric name"]);
+    session.pmcd.host().change_names(|now| now.clone_from(&world));
+    session.sample();
+    session.sample();
+    assert_eq!(session.notices(), ["m is recorded from now on"]);
+    let (records, _) = session.records();
+    assert_eq!(
+        records,
+        ["m.count:1 n.size:1", "n.size:1", "n.size:1", "", "n.size:1", "m.count:1 n.size:1"]
+    );
 }
 
 /// The numbers that a pmcd gives to metrics do not matter.

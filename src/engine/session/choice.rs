@@ -8,7 +8,7 @@ use pmderive_runtime::eval::{Evaluator, SharedLayouts};
 use pmderive_runtime::program::{Binding, Program};
 use pmderive_runtime::source::{FetchSource, SourceError};
 
-use super::{Sample, Session, Space, Task};
+use super::{NamedInstances, Sample, Session, Space, Task};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::metric::Metric;
@@ -112,11 +112,12 @@ impl<S: FetchSource> Session<S> {
         if self.running.in_force != Task::Choice {
             self.put_in_force(Task::Choice);
         }
-        let Session { engine, source, choice, running, .. } = self;
+        let Session { engine, source, choice, running, named, .. } = self;
+        named.values_mut().for_each(NamedInstances::begin);
         let fetched = running.fetch(engine, source, &mut space.workspace);
         let (values, events) = fetched.inspect_err(|error| choice.lost |= error.is_transient())?;
         let Choice { compiled, lost, .. } = choice;
         let (metrics, compiled) = (metrics(compiled), compiled.as_deref());
-        Ok(Sample { metrics, values, source, events, compiled, lost })
+        Ok(Sample { metrics, values, source, events, compiled, lost, named })
     }
 }

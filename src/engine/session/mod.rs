@@ -31,17 +31,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
-use pmderive_runtime::model::Pmid;
+use pmderive_runtime::model::{InDom, Pmid};
 use pmderive_runtime::program::{Binding, DefinitionKey};
 use pmderive_runtime::result::SetPlace;
 use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::binding::BoundByPmid;
 use self::choice::Choice;
 use self::lists::Plan;
 pub use self::lists::Reads;
 pub use self::readings::{Reading, Readings, ReadingsIter};
+use self::sample::NamedInstances;
 pub use self::sample::Sample;
 pub(super) use self::shared_parts::SessionParts;
 use super::definitions::Member;
@@ -130,6 +131,8 @@ pub struct Session<S> {
     /// Plans of lists, with the one used last first.
     plans: Vec<Plan>,
     choice: Choice,
+    /// For each domain the instances of samples that have names.
+    named: FxHashMap<InDom, NamedInstances>,
     running: EvaluatorTask,
 }
 
@@ -210,6 +213,7 @@ impl<S: FetchSource> Session<S> {
             given: 0,
             plans: Vec::new(),
             choice: Choice::default(),
+            named: FxHashMap::default(),
             running: EvaluatorTask {
                 evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
                 in_force: Task::Nothing,

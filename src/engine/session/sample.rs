@@ -6,7 +6,7 @@ use pmderive_runtime::eval::Evaluation;
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, Pmid};
 use pmderive_runtime::program::Op;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, SourceError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bind::Desc;
 use crate::engine::Compiled;
@@ -28,6 +28,38 @@ pub struct Sample<'s, S> {
     /// The session's flag to set when the source fails, because it may then be
     /// another one.
     pub(super) lost: &'s mut bool,
+    pub(super) named: &'s mut FxHashMap<InDom, NamedInstances>,
+}
+
+/// The instances of a domain that have names.
+#[derive(Debug, Default)]
+pub(super) struct NamedInstances {
+    /// Those of the sample before.
+    before: FxHashSet<InstId>,
+    /// Those of this sample, so far.
+    now: FxHashSet<InstId>,
+    /// The names that the source gave last.
+    known: Option<Arc<InstanceDomain>>,
+    /// True if the source was asked again for this sample.
+    is_current: bool,
+}
+
+impl NamedInstances {
+    /// Begins the next sample.
+    pub(super) fn begin(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+        self.is_current = false;
+    }
+
+    /// Takes the names of instances, and tells whether they may be those of instances that are
+    /// gone: the sample before lacks an identifier that the same names have as before.
+    fn may_be_old(&mut self, ids: &[InstId], names: Option<&Arc<InstanceDomain>>) -> bool {
+        let are_known = ids.iter().all(|id| self.before.contains(id));
+        self.now.extend(ids);
+        let before = std::mem::replace(&mut self.known, names.cloned());
+        let is_same = before.zip(names).is_some_and(|(before, now)| Arc::ptr_eq(&before, now));
+        !are_known && is_same && !self.is_current
+    }
 }
 
 impl<S: FetchSource> Sample<'_, S> {
@@ -89,7 +121,8 @@ impl<S: FetchSource> Sample<'_, S> {
 
     /// Names of a domain's instances as of the fetch. If the known names lack
     /// one of `ids`, the source is asked again, and an archive also for names
-    /// at other times.
+    /// at other times. The source is also asked again about an instance that
+    /// the sample before lacks: its identifier may have had another name.
     pub fn instance_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let found = self.find_names(indom, ids);
         *self.lost |= found.as_ref().is_err_and(SourceError::is_transient);
@@ -99,10 +132,13 @@ impl<S: FetchSource> Sample<'_, S> {
     fn find_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let complete = |domain: &InstanceDomain| ids.iter().all(|id| domain.name(*id).is_some());
         let known = self.source.instance_domain(indom, Freshness::Cached)?;
-        if known.as_ref().is_ok_and(|domain| complete(domain)) {
+        let named = self.named.entry(indom).or_default();
+        let may_be_old = named.may_be_old(ids, known.as_ref().ok());
+        if !may_be_old && known.as_ref().is_ok_and(|domain| complete(domain)) {
             return Ok(known);
         }
         let now = self.source.instance_domain(indom, Freshness::Current)?;
+        (named.known, named.is_current) = (now.as_ref().ok().cloned(), true);
         if now.as_ref().is_ok_and(|domain| complete(domain)) {
             return Ok(now);
         }

@@ -1,11 +1,14 @@
 //! Copies the values that sinks want out of an evaluation.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::eval::{Evaluation, Values};
 use pmderive_runtime::model::{InDom, InstId, PmStatus};
 use pmderive_runtime::position::Per;
 use pmderive_runtime::program::Status;
+use pmderive_runtime::source::Freshness;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::view::{Output, View};
 use crate::fleet::frame::columns::{Heads, Lanes};
@@ -38,6 +41,8 @@ pub enum FoundHeads {
         heads: Per<ExportedId, (Status, Arc<Instances>)>,
         /// Metrics whose instances differ from those of the frame before.
         unnamed: Vec<UnnamedMetric>,
+        /// The domains of these metrics.
+        domains: BTreeMap<InDom, Freshness>,
     },
 }
 
@@ -120,5 +125,31 @@ fn other_heads(
         (status, Arc::clone(instances))
     };
     let heads = view.schema.metrics.positions().zip(&view.outputs).map(head).collect();
-    FoundHeads::Other { heads, unnamed }
+    let domains = domains(&unnamed, view, before);
+    FoundHeads::Other { heads, unnamed, domains }
+}
+
+/// The domains of metrics, with the freshness that their names need. An instance that the frame
+/// before lacks may have the identifier of one that is gone, and then has another name.
+fn domains(
+    unnamed: &[UnnamedMetric],
+    view: &View,
+    before: Option<&Arc<Heads>>,
+) -> BTreeMap<InDom, Freshness> {
+    let mut new: FxHashMap<InDom, FxHashSet<InstId>> = FxHashMap::default();
+    for one in unnamed {
+        new.entry(one.indom).or_default().extend(&one.ids);
+    }
+    for (metric, output) in view.schema.metrics.positions().zip(&view.outputs) {
+        let Some(new) = output.indom.and_then(|indom| new.get_mut(&indom)) else { continue };
+        let known = before.and_then(|before| before.get(metric));
+        known.into_iter().flat_map(|(_, instances)| &instances.ids).for_each(|id| {
+            new.remove(id);
+        });
+    }
+    let freshness = |new: &FxHashSet<InstId>| match new.is_empty() {
+        true => Freshness::Cached,
+        false => Freshness::Current,
+    };
+    new.iter().map(|(indom, new)| (*indom, freshness(new))).collect()
 }

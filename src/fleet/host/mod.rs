@@ -411,9 +411,9 @@ impl<W: World> Host<W> {
         shared.engine.evaluated(&bound.evaluator);
         let heads = match heads {
             FoundHeads::Same(heads) => heads,
-            FoundHeads::Other { mut heads, unnamed } => {
+            FoundHeads::Other { mut heads, unnamed, domains } => {
                 if !unnamed.is_empty() {
-                    Box::pin(names::name(&mut heads, unnamed, context)).await?;
+                    Box::pin(names::name(&mut heads, unnamed, &domains, context)).await?;
                 }
                 Heads::new(heads)
             }

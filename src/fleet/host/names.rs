@@ -1,6 +1,6 @@
 //! Asks a host for the names and labels of instances that the frame before lacks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use pmderive_runtime::context::AsyncHostContext;
@@ -26,27 +26,14 @@ struct DomainNames {
 }
 
 /// Sets the instances of metrics. An instance without a name on the host is named by its
-/// number.
+/// number. `domains` are those of the metrics.
 pub async fn name<T: Transport>(
     heads: &mut Per<ExportedId, (Status, Arc<Instances>)>,
     unnamed: Vec<UnnamedMetric>,
+    domains: &BTreeMap<InDom, Freshness>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<(), SourceError> {
-    let mut indoms: Vec<InDom> = unnamed.iter().map(|one| one.indom).collect();
-    indoms.sort_unstable();
-    indoms.dedup();
-    let mut known = ask(&indoms, Freshness::Cached, host).await?;
-    let lacks = |one: &UnnamedMetric, known: &HashMap<InDom, DomainNames>| {
-        let known = known.get(&one.indom);
-        known.is_none_or(|known| one.ids.iter().any(|id| known.domain.name(*id).is_none()))
-    };
-    let mut lacking: Vec<InDom> =
-        unnamed.iter().filter(|one| lacks(one, &known)).map(|one| one.indom).collect();
-    lacking.sort_unstable();
-    lacking.dedup();
-    if !lacking.is_empty() {
-        known.extend(ask(&lacking, Freshness::Current, host).await?);
-    }
+    let known = ask(domains, host).await?;
     let mut made: Vec<(InDom, Arc<Instances>)> = Vec::new();
     for one in unnamed {
         let same = made
@@ -66,21 +53,19 @@ pub async fn name<T: Transport>(
 }
 
 async fn ask<T: Transport>(
-    indoms: &[InDom],
-    freshness: Freshness,
+    domains: &BTreeMap<InDom, Freshness>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<HashMap<InDom, DomainNames>, SourceError> {
-    let domains = indoms.iter().map(|indom| Question::Domain(*indom, freshness));
-    let domains = host.each::<Arc<InstanceDomain>>(domains).await?;
-    let of_domains = indoms.iter().map(|indom| LabelLevel::InDom(*indom));
-    let of_instances = indoms.iter().map(|indom| LabelLevel::Instances(*indom));
+    let indoms = domains.keys();
+    let questions = domains.iter().map(|(indom, fresh)| Question::Domain(*indom, *fresh));
+    let domains = host.each::<Arc<InstanceDomain>>(questions).await?;
+    let of_domains = indoms.clone().map(|indom| LabelLevel::InDom(*indom));
+    let of_instances = indoms.clone().map(|indom| LabelLevel::Instances(*indom));
     let levels = of_domains.chain(of_instances);
     let labels = host.each::<Vec<LabelSet>>(levels.map(Question::Labels)).await?;
     let (of_domains, of_instances) = labels.split_at(indoms.len());
     let mut known = HashMap::new();
-    for (((indom, domain), labels), each) in
-        indoms.iter().zip(domains).zip(of_domains).zip(of_instances)
-    {
+    for (((indom, domain), labels), each) in indoms.zip(domains).zip(of_domains).zip(of_instances) {
         let Ok(domain) = domain else { continue };
         let labels = labels_of(labels.as_deref().unwrap_or_default().first());
         let each = each.as_deref().unwrap_or_default().iter();

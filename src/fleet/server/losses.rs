@@ -71,9 +71,13 @@ impl Losses {
     /// sink that a reload removed may still lose events; these are logged, too.
     pub fn tell(&mut self, sinks: &[(Box<str>, Arc<SinkNumbers>)], is_the_end: bool) {
         for (sink, numbers) in sinks {
-            if !self.known.iter().any(|known| Arc::ptr_eq(&known.numbers, numbers)) {
-                let (sink, numbers) = (sink.clone(), Arc::clone(numbers));
-                self.known.push(CountedSink { sink, numbers, told: [0; WAYS.len()] });
+            match self.known.iter_mut().find(|known| Arc::ptr_eq(&known.numbers, numbers)) {
+                // It may go on under another name.
+                Some(known) => known.sink.clone_from(sink),
+                None => {
+                    let (sink, numbers) = (sink.clone(), Arc::clone(numbers));
+                    self.known.push(CountedSink { sink, numbers, told: [0; WAYS.len()] });
+                }
             }
         }
         if !is_the_end && self.last.is_some_and(|last| last.elapsed() < PAUSE) {

@@ -1,5 +1,5 @@
 //! The running sinks, and the change to another configuration. A sink with the same
-//! configuration goes on, with all waiting events.
+//! destination goes on, with all waiting events.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::fleet::sinks::json_lines::JsonLines;
 use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::outlets::{Outlet, Outlets};
-use crate::fleet::sinks::remote_write::SenderOptions;
+use crate::fleet::sinks::remote_write::{Change, SenderOptions};
 use crate::fleet::sinks::ring::Ring;
 use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
@@ -48,8 +48,13 @@ struct Sink {
 struct Delivery {
     ring: Arc<Ring>,
     job: Job,
-    /// The writer, if the sink writes lines.
-    lines: Option<JsonLines>,
+    handle: Handle,
+}
+
+/// What a delivery can be told.
+enum Handle {
+    Lines(JsonLines),
+    Sender(Change),
 }
 
 impl Sinks {
@@ -65,15 +70,23 @@ impl Sinks {
     ) -> Result<Sinks, (Sinks, String)> {
         let mut new = Vec::new();
         for (sink, place) in configured.iter().zip(places) {
-            if self.all.iter().any(|known| known.goes_on_as(sink)) {
-                continue;
-            }
-            match start::<W>(*place, sink, newest) {
-                Ok(sink) => new.push(sink),
-                Err(problem) => {
-                    new.into_iter().for_each(|sink: Sink| sink.end(Instant::now()));
-                    return Err((self, format!("sink `{}`: {problem}", sink.name)));
+            let goes_on = self.all.iter().find(|known| known.goes_on_as(sink, *place));
+            let started = match goes_on {
+                Some(known) => known.check(sink),
+                None => {
+                    // The counts of a name go on, also at another destination.
+                    let former = self.all.iter().find(|known| known.config.name == sink.name);
+                    let numbers = former.map(|known| Arc::clone(&known.numbers));
+                    start::<W>(*place, sink, newest, numbers.unwrap_or_default())
+                        .map(|sink| new.push(sink))
                 }
+            };
+            if let Err(problem) = started {
+                new.into_iter().for_each(|sink: Sink| sink.end(Instant::now()));
+                for Sink { numbers, config, .. } in &self.all {
+                    numbers.ring_limit.set(config.buffer as u64);
+                }
+                return Err((self, format!("sink `{}`: {problem}", sink.name)));
             }
         }
         // No step can fail from here on.
@@ -84,9 +97,9 @@ impl Sinks {
         }
         let mut old = self.all;
         let mut sinks = new;
-        for config in configured {
-            if let Some(at) = old.iter().position(|known| known.goes_on_as(config)) {
-                sinks.push(Sink { config: config.clone(), ..old.swap_remove(at) });
+        for (config, place) in configured.iter().zip(places) {
+            if let Some(at) = old.iter().position(|known| known.goes_on_as(config, *place)) {
+                sinks.push(old.swap_remove(at).changed(config));
             }
         }
         let position = |sink: &Sink| configured.iter().position(|one| one.name == sink.config.name);
@@ -98,7 +111,7 @@ impl Sinks {
         old.iter().for_each(|sink| sink.close(Instant::now() + FAREWELL));
         let mut leaving = self.leaving;
         leaving.extend(old);
-        leaving.retain(|sink| sink.delivery.as_ref().is_some_and(|one| !one.job.is_over()));
+        leaving.retain(Sink::is_running);
         Ok(Sinks { all: sinks, leaving })
     }
 
@@ -118,7 +131,7 @@ impl Sinks {
         let named = |name: &str| self.all.iter().find(|sink| *sink.config.name == *name);
         let renamed = |sink: &config::Sink| {
             let goes = |known: &&Sink| configured.iter().all(|one| one.name != known.config.name);
-            self.all.iter().filter(goes).find(|known| known.config.kind == sink.kind)
+            self.all.iter().filter(goes).find(|known| same_end(&known.config.kind, &sink.kind))
         };
         let mut given: Vec<Option<SinkPlace>> = Vec::with_capacity(configured.len());
         for sink in configured {
@@ -139,9 +152,16 @@ impl Sinks {
         given.map(Option::unwrap_or_default).collect()
     }
 
-    /// The numbers of each sink, with its name.
+    /// The numbers of each sink, with its name. A removed sink has them until it has ended.
     pub fn numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.all.iter().map(Sink::named_numbers).collect()
+        let leaving = self.leaving.iter().filter(|sink| sink.is_running());
+        let mut all: Vec<(Box<str>, Arc<SinkNumbers>)> = Vec::new();
+        for (name, numbers) in self.all.iter().chain(leaving).map(Sink::named_numbers) {
+            if all.iter().all(|(known, _)| *known != name) {
+                all.push((name, numbers));
+            }
+        }
+        all
     }
 
     /// For each sink with a thread, a number that grows every second unless the thread is
@@ -150,7 +170,7 @@ impl Sinks {
     pub fn beats(&self) -> impl Iterator<Item = (String, u64)> {
         let all = self.all.iter().filter_map(|sink| Some((sink, sink.delivery.as_ref()?)));
         let is_still = |lines: &JsonLines| lines.is_writing() || lines.is_closed();
-        let all = all.filter(move |(_, one)| !one.lines.as_ref().is_some_and(is_still));
+        let all = all.filter(move |(sink, _)| !sink.lines().is_some_and(is_still));
         all.map(|(sink, one)| (format!("sink {}", sink.config.name), one.job.beat()))
     }
 
@@ -177,9 +197,44 @@ impl Sinks {
 }
 
 impl Sink {
-    fn goes_on_as(&self, other: &config::Sink) -> bool {
+    /// True if it can change to a configuration without an end.
+    fn goes_on_as(&self, other: &config::Sink, place: SinkPlace) -> bool {
         let config::Sink { name, buffer, kind, .. } = &self.config;
-        *name == other.name && *buffer == other.buffer && *kind == other.kind
+        let can_change = match &self.delivery {
+            Some(Delivery { handle: Handle::Sender(_), .. }) => true,
+            Some(Delivery { handle: Handle::Lines(_), .. }) => *name == other.name,
+            None => *name == other.name && *buffer == other.buffer,
+        };
+        can_change && self.place == place && same_end(kind, &other.kind)
+    }
+
+    /// The options of its sender, if these differ in another configuration.
+    fn options(&self, config: &config::Sink) -> Option<SenderOptions> {
+        let SinkKind::RemoteWrite(remote) = &config.kind else { return None };
+        let is_same = self.config.name == config.name && self.config.kind == config.kind;
+        (!is_same).then(|| receiver(self.place, config, remote))
+    }
+
+    /// Checks that it can change to a configuration.
+    fn check(&self, config: &config::Sink) -> Result<(), String> {
+        self.options(config).map_or(Ok(()), |options| options.check_files())
+    }
+
+    /// The sink with a configuration to which it can change.
+    fn changed(self, config: &config::Sink) -> Sink {
+        if let Some(Delivery { ring, handle, .. }) = &self.delivery {
+            ring.resize(config.buffer);
+            if let (Handle::Sender(change), Some(options)) = (handle, self.options(config))
+                && let Err(problem) = change(options)
+            {
+                tracing::error!("sink `{}`: {problem}", config.name);
+            }
+        }
+        Sink { config: config.clone(), ..self }
+    }
+
+    fn is_running(&self) -> bool {
+        self.delivery.as_ref().is_some_and(|one| !one.job.is_over())
     }
 
     fn named_numbers(&self) -> (Box<str>, Arc<SinkNumbers>) {
@@ -187,7 +242,10 @@ impl Sink {
     }
 
     fn lines(&self) -> Option<&JsonLines> {
-        self.delivery.as_ref()?.lines.as_ref()
+        match &self.delivery.as_ref()?.handle {
+            Handle::Lines(lines) => Some(lines),
+            Handle::Sender(_) => None,
+        }
     }
 
     /// Closes the inlet. A sink that is leaving gets no more time than it has.
@@ -210,29 +268,39 @@ impl Sink {
     }
 }
 
+/// True if two sinks have the same destination.
+fn same_end(one: &SinkKind, other: &SinkKind) -> bool {
+    match (one, other) {
+        (SinkKind::RemoteWrite(one), SinkKind::RemoteWrite(other)) => one.url == other.url,
+        _ => one == other,
+    }
+}
+
 fn start<W: World>(
     place: SinkPlace,
     sink: &config::Sink,
     newest: &Arc<NewestFrames>,
+    numbers: Arc<SinkNumbers>,
 ) -> Result<Sink, String> {
-    let (config, numbers) = (sink.clone(), Arc::new(SinkNumbers::default()));
+    let config = sink.clone();
     let ring = Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
     let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
-    let (job, lines) = match &sink.kind {
+    let (job, handle) = match &sink.kind {
         SinkKind::Prometheus => {
             let outlet = Arc::clone(newest) as Arc<dyn Outlet>;
             return Ok(Sink { place, config, numbers, outlet, delivery: None });
         }
         SinkKind::JsonLines(path) => {
             let (lines, job) = JsonLines::start::<W>(&sink.name, place, path.clone(), own, counts)?;
-            (job, Some(lines))
+            (job, Handle::Lines(lines))
         }
         SinkKind::RemoteWrite(remote) => {
-            (receiver(place, sink, remote).start::<W>(own, counts)?, None)
+            let (change, job) = receiver(place, sink, remote).start::<W>(own, counts)?;
+            (job, Handle::Sender(change))
         }
     };
     let outlet = Arc::clone(&ring) as Arc<dyn Outlet>;
-    Ok(Sink { place, config, numbers, outlet, delivery: Some(Delivery { ring, job, lines }) })
+    Ok(Sink { place, config, numbers, outlet, delivery: Some(Delivery { ring, job, handle }) })
 }
 
 /// Lists the files that each sink could not read or write if it were started here.
@@ -392,6 +460,66 @@ mod tests {
         assert!(before.elapsed() < Duration::from_secs(60));
         assert_eq!(numbers.len(), 1);
         drop(reader);
+    }
+
+    fn sender(name: &str, url: &str, buffer: usize, timeout: u64) -> config::Sink {
+        let remote = config::RemoteWrite {
+            url: Url::parse(url).expect("a URL"),
+            authorities: None,
+            authorities_then: Default::default(),
+            credentials: Credentials::None,
+            timeout: Duration::from_secs(timeout),
+            max_age: Duration::from_secs(60),
+        };
+        let span = Span::new(SourceId(0), 0, 0);
+        let kind = SinkKind::RemoteWrite(Box::new(remote));
+        config::Sink { name: name.into(), span, export: None, buffer, kind }
+    }
+
+    /// A second sender would overtake the first, whose samples the receiver would then refuse.
+    #[test]
+    fn a_sender_to_the_same_receiver_goes_on() {
+        // It accepts connections and never answers.
+        let receiver = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", receiver.local_addr().expect("an address"));
+        let newest = Arc::new(NewestFrames::default());
+        let mut sinks = Sinks::default();
+        let mut known: Option<(Arc<SinkNumbers>, Arc<dyn Outlet>)> = None;
+        let mut follow = |sink: config::Sink, goes_on: bool| {
+            let places = sinks.places(std::slice::from_ref(&sink));
+            let before = std::mem::take(&mut sinks);
+            let buffer = sink.buffer as u64;
+            let Ok(after) = before.follow::<Machine>(&[sink], &places, &newest) else {
+                panic!("it starts")
+            };
+            let Sink { numbers, outlet, .. } = &after.all[0];
+            outlet.push(samples::frame_of_slot(1));
+            assert_eq!(numbers.ring_limit.get(), buffer);
+            if let Some((counts, ring)) = &known {
+                // Its counts go on in any case.
+                assert!(Arc::ptr_eq(numbers, counts));
+                assert_eq!(Arc::ptr_eq(outlet, ring), goes_on);
+            }
+            known = Some((Arc::clone(numbers), Arc::clone(outlet)));
+            assert_eq!((after.leaving.is_empty(), after.numbers().len()), (goes_on, 1));
+            sinks = after;
+        };
+        follow(sender("a", &url, 1 << 20, 60), true);
+        follow(sender("a", &url, 1 << 20, 30), true);
+        follow(sender("a", &url, 1 << 21, 30), true);
+        follow(sender("b", &url, 1 << 20, 60), true);
+        follow(sender("b", &format!("{url}other"), 1 << 20, 60), false);
+        let places = [SinkPlace(0)];
+        let Ok(sinks) =
+            sinks.follow::<Machine>(&[sender("c", &url, 1 << 20, 60)], &places, &newest)
+        else {
+            panic!("it starts")
+        };
+        let names = |sinks: &Sinks| -> Vec<Box<str>> {
+            sinks.numbers().into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(&sinks), ["c".into(), "b".into()], "until it has ended");
+        sinks.stop(Instant::now());
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The sink that sends to a receiver of Prometheus' remote write 1.0. It encodes, compresses,
 //! sends and waits in a thread of its own. It sends one message after the other, so the samples
-//! of a series arrive in order.
+//! of a series arrive in order. Other options take effect under way.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::body::Bytes;
 use pmderive_runtime::escape;
+use pmderive_runtime::locks::lock;
 use tokio::time::Instant;
 
 use super::client::{Client, Credentials, HttpClient, Url};
@@ -71,8 +72,11 @@ impl SenderOptions {
     /// # Errors
     /// A file cannot be used; the text names it and says why.
     pub fn check_files(&self) -> Result<(), String> {
-        let (url, credentials) = (self.url.clone(), self.credentials.clone());
-        HttpClient::new(url, credentials, self.authorities.as_deref()).map(drop)
+        self.client::<HttpClient>().map(drop)
+    }
+
+    fn client<C: Client>(&self) -> Result<C, String> {
+        C::new(self.url.clone(), self.credentials.clone(), self.authorities.as_deref())
     }
 
     /// Starts its thread. It sends the events of the ring until that is closed, and then the
@@ -84,14 +88,21 @@ impl SenderOptions {
         self,
         ring: Arc<Ring>,
         numbers: Arc<SinkNumbers>,
-    ) -> Result<Job, String> {
-        let authorities = self.authorities.as_deref();
-        let client = W::Client::new(self.url.clone(), self.credentials.clone(), authorities)?;
+    ) -> Result<(Change, Job), String> {
+        let client = self.client()?;
+        let changed = NextOptions::<W::Client>::default();
+        let own = Arc::clone(&changed);
+        let change = move |options: SenderOptions| {
+            let client = options.client()?;
+            *lock(&own) = Some((options, client));
+            Ok(())
+        };
         let encoder = Encoder::new(self.sink, self.most_samples, Arc::clone(&numbers));
         let name = self.name.clone();
         let work = move || {
             let sender = Sender {
                 options: self,
+                changed,
                 ring,
                 numbers,
                 client,
@@ -101,9 +112,17 @@ impl SenderOptions {
             };
             sender.run(encoder)
         };
-        W::spawn(&name, work).map_err(|error| error.to_string())
+        let job = W::spawn(&name, work).map_err(|error| error.to_string())?;
+        Ok((Box::new(change), job))
     }
 }
+
+/// Gives a running sender other options, which hold from its next request on. The place of the
+/// sink and the limits of messages stay. The error: a file cannot be used, and nothing changes.
+pub type Change = Box<dyn Fn(SenderOptions) -> Result<(), String> + Send>;
+
+/// Options for the next request, with their client, if they differ from the present ones.
+type NextOptions<C> = Arc<Mutex<Option<(SenderOptions, C)>>>;
 
 /// Kinds of trouble, which the log reports separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +150,7 @@ impl Kind {
 
 struct Sender<W: World> {
     options: SenderOptions,
+    changed: NextOptions<W::Client>,
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
     client: W::Client,
@@ -173,6 +193,9 @@ impl<W: World> Sender<W> {
         let body = Bytes::from(message.body);
         let mut is_first = true;
         loop {
+            if let Some(next) = lock(&self.changed).take() {
+                (self.options, self.client) = next;
+            }
             if W::now().since(message.oldest) > self.options.most_age {
                 self.numbers.dropped_old.add(samples);
                 return;

@@ -18,7 +18,6 @@ use crate::fleet::frame::Event;
 /// The events that wait for one sink. A single task takes them out.
 #[derive(Debug)]
 pub struct Ring {
-    limit: usize,
     numbers: Arc<SinkNumbers>,
     waiting: Mutex<Queue>,
     /// Signals a new event, or the closing of the ring.
@@ -29,6 +28,7 @@ pub struct Ring {
 
 #[derive(Debug, Default)]
 struct Queue {
+    limit: usize,
     events: VecDeque<Arc<Event>>,
     /// The bytes of all events.
     held: HeldBytes,
@@ -49,9 +49,19 @@ pub enum Popped {
 impl Ring {
     /// A ring for events of this many bytes, their instances included.
     pub fn new(limit: usize, numbers: Arc<SinkNumbers>) -> Ring {
-        numbers.ring_limit.set(limit as u64);
         let (deadline, _) = watch::channel(None);
-        Ring { limit, numbers, waiting: Mutex::default(), changed: Notify::new(), deadline }
+        let ring = Ring { numbers, waiting: Mutex::default(), changed: Notify::new(), deadline };
+        ring.resize(limit);
+        ring
+    }
+
+    /// Changes the limit in bytes. Without room, the oldest events are dropped.
+    pub fn resize(&self, limit: usize) {
+        let mut waiting = self.lock();
+        waiting.limit = limit;
+        self.numbers.ring_limit.set(limit as u64);
+        self.make_room(&mut waiting);
+        self.tell(&waiting);
     }
 
     /// Adds an event without waiting for the sink. Without room, the oldest events are dropped.
@@ -64,20 +74,25 @@ impl Ring {
             return;
         }
         waiting.held.add(event);
-        if waiting.held.bytes() > self.limit && event.bytes_with_parts() > self.limit {
+        if waiting.held.bytes() > waiting.limit && event.bytes_with_parts() > waiting.limit {
             waiting.held.remove(event);
             self.numbers.dropped_overflow.add(1);
             return;
         }
-        while waiting.held.bytes() > self.limit {
-            let Some(oldest) = waiting.events.pop_front() else { break };
-            waiting.held.remove(&oldest);
-            self.numbers.dropped_overflow.add(1);
-        }
+        self.make_room(&mut waiting);
         waiting.events.push_back(Arc::clone(event));
         self.tell(&waiting);
         drop(waiting);
         self.changed.notify_one();
+    }
+
+    /// Drops the oldest events until the others have room.
+    fn make_room(&self, waiting: &mut Queue) {
+        while waiting.held.bytes() > waiting.limit {
+            let Some(oldest) = waiting.events.pop_front() else { break };
+            waiting.held.remove(&oldest);
+            self.numbers.dropped_overflow.add(1);
+        }
     }
 
     /// Takes the oldest event out, and waits at most this long for one.
@@ -213,6 +228,18 @@ mod tests {
             assert_eq!(slot(ring.pop(SOON).await), expected);
         }
         assert_eq!(numbers.ring_bytes.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_ring_that_becomes_smaller_keeps_the_newest() {
+        let events: Vec<_> = (0..5).map(samples::frame_of_slot).collect();
+        let one = events[0].bytes_with_parts();
+        let (ring, numbers) = ring(5 * one);
+        events.iter().for_each(|event| ring.push(event));
+        ring.resize(2 * one);
+        assert_eq!((numbers.dropped_overflow.get(), numbers.ring_events.get()), (3, 2));
+        assert_eq!(numbers.ring_limit.get(), 2 * one as u64);
+        assert_eq!(slot(ring.pop(SOON).await), Some(3));
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::{Schema, StaleReason};
@@ -211,6 +211,34 @@ fn trouble_is_told() {
     let listener = start(listen(), &Arc::default(), own);
     let answered = get(listener.address(), "/healthz", "");
     assert_eq!(answered, (200, "ok, but the configuration is not in force\n".into()));
+    listener.stop(end());
+}
+
+/// Pages that nobody gets before the end.
+struct Stuck(Mutex<mpsc::Receiver<()>>);
+
+impl Pages for Stuck {
+    fn write_own(&self, _: &mut Writer<'_>) {
+        let _ = self.0.lock().map(|end| end.recv());
+    }
+}
+
+#[test]
+fn health_does_not_wait_for_other_pages() {
+    let (release, waits) = mpsc::channel::<()>();
+    let pages = Arc::new(Stuck(Mutex::new(waits)));
+    let listener = Listener::start(listen(), Arc::default(), pages).expect("a listener");
+    // More than there are threads for answers.
+    let mut others: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").expect("it is sent");
+            stream
+        })
+        .collect();
+    assert_eq!(get(listener.address(), "/healthz", ""), (200, "ok\n".to_owned()));
+    drop(release);
+    assert_eq!(others[0].read(&mut [0]).expect("an answer"), 1);
     listener.stop(end());
 }
 

@@ -137,7 +137,7 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
     // More messages than one.
     options.most_samples = 5;
-    let running =
+    let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
 
     let host = Host::new("web1:44321");
@@ -223,7 +223,7 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
     let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
     let options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
-    let running =
+    let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);
     let begun = Instant::now();

@@ -12,7 +12,7 @@ use pmderive::internal::fleet::sinks::delivery::RetryDelays;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
-use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
+use pmderive::internal::fleet::sinks::remote_write::{Change, SenderOptions};
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::tls::Identity;
@@ -110,6 +110,8 @@ fn serve(stream: TcpStream, plan: &Mutex<VecDeque<Does>>, heads: &Mutex<Vec<Stri
 struct Sink {
     ring: Arc<Ring>,
     numbers: Arc<SinkNumbers>,
+    options: SenderOptions,
+    change: Change,
     running: Job,
 }
 
@@ -124,9 +126,9 @@ impl Sink {
         change(&mut options);
         let numbers = Arc::new(SinkNumbers::default());
         let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
-        let running =
-            options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
-        Sink { ring, numbers, running }
+        let started = options.clone().start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers));
+        let (change, running) = started.expect("a sink");
+        Sink { ring, numbers, options, change, running }
     }
 
     fn end(self) -> Arc<SinkNumbers> {
@@ -240,7 +242,7 @@ fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     let numbers = Arc::new(SinkNumbers::default());
     let one = frame(now());
     let ring = Arc::new(Ring::new(10 * one.bytes_with_parts(), Arc::clone(&numbers)));
-    let running =
+    let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     ring.push(&one);
     eventually("the request", || (receiver.requests() == 1).then_some(()));
@@ -282,6 +284,26 @@ fn requests_say_what_they_are_and_who_asks() {
     eventually("trouble", || (numbers.requests(RequestOutcome::Broken) > 0).then_some(()));
     std::fs::write(&file, "open sesame").expect("a file");
     assert_eq!(sink.end().samples.get(), 2 * SAMPLES);
+}
+
+#[test]
+fn other_options_hold_from_the_next_request_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token_file = folder.path().join("token");
+    let receiver = Receiver::new(&[]);
+    let sink = Sink::start(receiver.address, |_| {});
+    sink.ring.push(&frame(now()));
+    eventually("the request", || (receiver.requests() == 1).then_some(()));
+    let credentials = Credentials::Bearer { token_file: token_file.clone() };
+    let options = SenderOptions { credentials, ..sink.options.clone() };
+    assert!((sink.change)(options.clone()).is_err(), "there is no such file");
+    std::fs::write(&token_file, "s3cret").expect("a file");
+    (sink.change)(options).expect("good options");
+    sink.ring.push(&frame(now()));
+    assert_eq!(sink.end().samples.get(), 2 * SAMPLES);
+    let heads = receiver.heads.lock().expect("no panic");
+    let has_token = |head: &String| head.contains("authorization: bearer s3cret");
+    assert_eq!(heads.iter().map(has_token).collect::<Vec<_>>(), [false, true]);
 }
 
 /// Pages of a program that has none.

@@ -25,6 +25,9 @@ use crate::fleet::targets::target::Target;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
+/// Path of the page whose answer never lasts long.
+pub(super) const HEALTH: &str = "/healthz";
+
 /// Smallest body that is compressed, in bytes.
 const MIN_COMPRESSED: usize = 4096;
 
@@ -94,7 +97,7 @@ pub trait Pages: Send + Sync {
         Err("it is unknown, or has no values now".into())
     }
 
-    /// The trouble of the program, if there is any.
+    /// The trouble of the program, if there is any. This call never lasts long.
     fn trouble(&self) -> Option<String> {
         None
     }
@@ -130,7 +133,7 @@ impl Answers {
         let is_known = bears(&request.headers, token);
         match path {
             // A supervisor that restarts an unhealthy server would only make trouble worse.
-            "/healthz" if is_read => match self.pages.trouble() {
+            HEALTH if is_read => match self.pages.trouble() {
                 None => Answer::text(200, "ok\n"),
                 Some(trouble) => Answer::text(200, format!("ok, but {trouble}\n")),
             },
