@@ -31,13 +31,13 @@ pub struct Sample<'s, S> {
     pub(super) named: &'s mut FxHashMap<InDom, NamedInstances>,
 }
 
-/// The instances of a domain that have names.
+/// The instances of a domain whose names samples have asked for.
 #[derive(Debug, Default)]
 pub(super) struct NamedInstances {
-    /// Those of the sample before.
-    before: FxHashSet<InstId>,
+    /// Those of the sample before, in the order of its questions.
+    before: Vec<InstId>,
     /// Those of this sample, so far.
-    now: FxHashSet<InstId>,
+    now: Vec<InstId>,
     /// The names that the source gave last.
     known: Option<Arc<InstanceDomain>>,
     /// True if the source was asked again for this sample.
@@ -47,18 +47,24 @@ pub(super) struct NamedInstances {
 impl NamedInstances {
     /// Begins the next sample.
     pub(super) fn begin(&mut self) {
-        self.before = std::mem::take(&mut self.now);
+        std::mem::swap(&mut self.before, &mut self.now);
+        self.now.clear();
         self.is_current = false;
     }
 
     /// Takes the names of instances, and tells whether they may be those of instances that are
     /// gone: the sample before lacks an identifier that the same names have as before.
     fn may_be_old(&mut self, ids: &[InstId], names: Option<&Arc<InstanceDomain>>) -> bool {
-        let are_known = ids.iter().all(|id| self.before.contains(id));
-        self.now.extend(ids);
+        let start = self.now.len();
+        self.now.extend_from_slice(ids);
         let before = std::mem::replace(&mut self.known, names.cloned());
         let is_same = before.zip(names).is_some_and(|(before, now)| Arc::ptr_eq(&before, now));
-        !are_known && is_same && !self.is_current
+        // Most samples ask the same questions.
+        if !is_same || self.is_current || self.before.get(start..self.now.len()) == Some(ids) {
+            return false;
+        }
+        let before: FxHashSet<InstId> = self.before.iter().copied().collect();
+        !ids.iter().all(|id| before.contains(id))
     }
 }
 
