@@ -44,8 +44,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "pmderive eval -h web1 --json disk.dev",
             ),
             example(
-                "A line a second, in columns as pmrep has them:",
-                "pmderive eval -h web1 -t 1 --format columns kernel.all.load 'rate(disk.all.total)'",
+                "A line a second for a minute, in columns as pmrep has them:",
+                "pmderive eval -h web1 -t 1 -s 60 --format columns kernel.all.load 'rate(disk.all.total)'",
             ),
             example(
                 "Ten minutes of an archive, in steps of a minute:",

@@ -59,6 +59,12 @@ impl Domains {
         let freshness = if is_archive { Freshness::Cached } else { Freshness::Current };
         let indoms: Vec<InDom> = self.due.iter().map(|(indom, _)| *indom).collect();
         let answers = context.instance_domain_of_each(&indoms, freshness)?;
+        let mut recorded: FxHashMap<InDom, Vec<Pmid>> = FxHashMap::default();
+        for metric in metrics {
+            if let Some(indom) = metric.desc.indom {
+                recorded.entry(indom).or_default().push(metric.recorded.pmid);
+            }
+        }
         for ((indom, has_changed), domain) in self.due.drain(..).zip(answers) {
             // Values without names are better than no values.
             let Ok(domain) = domain else { continue };
@@ -69,8 +75,8 @@ impl Domains {
             }
             let (_, last) = known.cloned().unwrap_or_default();
             let values = || {
-                let of_domain = metrics.iter().filter(|metric| metric.desc.indom == Some(indom));
-                let lists = of_domain.filter_map(|one| self.instances.get(&one.recorded.pmid));
+                let of_domain = recorded.get(&indom).into_iter().flatten();
+                let lists = of_domain.filter_map(|pmid| self.instances.get(pmid));
                 lists.flatten().copied()
             };
             let missing = values().filter(|id| domain.name(*id).is_none());
@@ -100,6 +106,7 @@ impl Domains {
         // Sets are in the order of metrics, some of which may be missing. A set
         // that belongs to another selection may be out of order.
         let mut from_here = metrics.iter().cycle();
+        let mut places: FxHashMap<InDom, usize> = FxHashMap::default();
         for set in sets {
             let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
             let metric = from_here.by_ref().take(metrics.len()).find(of);
@@ -112,9 +119,12 @@ impl Domains {
                 known.extend(values.iter().map(|value| value.instance));
             }
             let has_changed = !is_same || !self.known.contains_key(&indom);
-            match self.due.iter_mut().find(|(due, _)| *due == indom) {
-                Some((_, changed)) => *changed |= has_changed,
-                None if is_archive || has_changed => self.due.push((indom, has_changed)),
+            match places.get(&indom) {
+                Some(place) => self.due[*place].1 |= has_changed,
+                None if is_archive || has_changed => {
+                    places.insert(indom, self.due.len());
+                    self.due.push((indom, has_changed));
+                }
                 None => {}
             }
         }

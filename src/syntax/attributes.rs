@@ -19,7 +19,7 @@ use super::line_form::LineForm;
 use super::lines::Line;
 use super::names::is_space;
 use super::origin::{Origin, offset, span};
-use super::suggest::{choices, nearest};
+use super::suggest::{choices, nearest, nearest_after};
 
 /// The text of an attribute.
 struct AttributeText {
@@ -120,7 +120,8 @@ impl DefinitionReader {
             if !self.refused.contains(name) || self.language.dialect != Dialect::Fixed {
                 let message = format!("no metric `{name}` is defined before this line");
                 let diagnostic = error(line, &range, message).pcp(not_defined(name, &pcp));
-                let meant = nearest(name, self.defined.keys().map(|name| &**name));
+                let known = self.defined.keys().map(|name| &**name);
+                let meant = nearest_after(reading.diagnostics.len(), name, known);
                 let otherwise = "a help text follows the definition of its metric";
                 reading.diagnostics.push(diagnostic.meant(metric.span, meant, otherwise));
             }

@@ -112,13 +112,7 @@ pub fn repair<'t>(
                 Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {
-                let end = offset(text.len());
-                let span = origin.span(at.start, end);
-                diagnostics.push(
-                    Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here")
-                        .help("a comment has a line of its own")
-                        .fix(span, ""),
-                );
+                diagnostics.push(hash(text, at, origin));
                 break;
             }
             _ => {
@@ -131,6 +125,26 @@ pub fn repair<'t>(
         out.push(TokenAt { token, ..at });
     }
     out
+}
+
+/// A `#` behind an expression: a comment, or an instance as pmie(1) names it.
+fn hash(text: &str, at: TokenAt<'_>, origin: &Origin) -> Diagnostic {
+    let behind = &text[at.end as usize..];
+    let span = origin.span(at.start, offset(text.len()));
+    let error = Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here");
+    let word = behind.split(|one: char| one.is_whitespace() || one == ',').next().unwrap_or("");
+    if word.is_empty() {
+        return error.help("a comment has a line of its own").fix(span, "");
+    }
+    let error =
+        error.help("an instance is named as in `metric[name]`; a comment has a line of its own");
+    match behind[word.len()..].starts_with(',') {
+        true => error,
+        false => {
+            let name = origin.span(at.start, at.end + offset(word.len()));
+            error.guess(name, format!("[{word}]"))
+        }
+    }
 }
 
 /// A text without its end, which is the last token. The parentheses behind it

@@ -115,7 +115,7 @@ pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub(crate) use repair::WINDOWS;
 pub(crate) use suggest::counted;
-pub use suggest::{Group, choices, has_same_words, nearest, nearest_metric};
+pub use suggest::{Group, choices, has_same_words, nearest, nearest_after, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(

@@ -28,6 +28,19 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .or(beginning)
 }
 
+/// Number of mistakes of one list for which words are suggested.
+const MAX_SUGGESTED: usize = 200;
+
+/// [`nearest`] for a mistake before which so many were reported in the same list. All
+/// candidates are compared for each mistake, so very many of them get no suggestion.
+pub fn nearest_after<'c>(
+    reported: usize,
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    if reported < MAX_SUGGESTED { nearest(word, candidates) } else { None }
+}
+
 /// Longest name of a metric to find suggestions for.
 const MAX_NAME: usize = 128;
 /// Largest number of misspelt letters in a metric's name.

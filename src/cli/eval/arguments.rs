@@ -31,7 +31,7 @@ pub struct EvalArguments {
     #[arg(long, value_name = "TIME", value_parser = interval, requires = "targets")]
     pub deadline: Option<std::time::Duration>,
     /// Read an archive backwards, from its end or from -O. Rates and differences have
-    /// values then only with --compat.
+    /// values then only with --compat, and rates of counters only with --compat 6.0.
     #[arg(long, conflicts_with = "follow")]
     pub reverse: bool,
     /// Choose the form of the output.

@@ -21,7 +21,7 @@ use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{
     self, BinaryOp, Callee, Expr, ExprId, Literal, Node, NodeKind, PerNode, Spanned, Temporal,
 };
-use crate::syntax::{nearest, print_expr};
+use crate::syntax::{nearest_after, print_expr};
 use crate::text::Span;
 
 /// Names of labels, as written.
@@ -489,7 +489,7 @@ impl<'r> Reader<'r> {
         let counted: Vec<&str> = counts_of_hosts().collect();
         let known = known.chain(counted);
         let known = known.filter(|known| **known != *self.current);
-        self.diagnostics.push(match nearest(name, known) {
+        self.diagnostics.push(match nearest_after(self.diagnostics.len(), name, known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
             None => {
                 let last = name.rsplit('.').next().unwrap_or(name);

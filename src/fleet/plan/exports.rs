@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use glob::Pattern;
+use rustc_hash::FxHashSet;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
@@ -13,7 +14,7 @@ use crate::fleet::config::{Fleet, Group, Sink, SinkKind};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
 use crate::syntax::ast::Spanned;
-use crate::syntax::{Request, nearest, own_comments};
+use crate::syntax::{Request, nearest_after, own_comments};
 use crate::text::{SourceId, SourceMap, Span};
 
 /// An exported definition.
@@ -33,6 +34,31 @@ pub struct DefinitionFiles<'d> {
     pub sources: &'d SourceMap,
     /// The texts of each file of definitions, parallel to [`Group::definitions`].
     pub files: &'d [Vec<SourceId>],
+}
+
+/// An entry of an `export`: a name, or a pattern.
+struct Wanted<'e> {
+    text: &'e str,
+    /// `None` for a name, and for a wrong pattern, which matches nothing.
+    pattern: Option<Pattern>,
+}
+
+impl Wanted<'_> {
+    fn new(entry: &Spanned<Box<str>>) -> Wanted<'_> {
+        let is_pattern = entry.value.contains(['*', '?', '[']);
+        let pattern = is_pattern.then(|| Pattern::new(&entry.value).ok()).flatten();
+        Wanted { text: &entry.value, pattern }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.text == name || self.pattern.as_ref().is_some_and(|pattern| pattern.matches(name))
+    }
+}
+
+/// For each sink, the entries of its `export`; `None` if it wants all.
+fn wanted_by(sinks: &[Sink]) -> Vec<Option<Vec<Wanted<'_>>>> {
+    let lists = sinks.iter().map(|sink| sink.export.as_ref());
+    lists.map(|list| list.map(|list| list.iter().map(Wanted::new).collect())).collect()
 }
 
 /// The exported definitions of a group. Entries that match nothing are reported.
@@ -59,10 +85,12 @@ pub fn exports<'d>(
             chosen(entries, &group.definitions, defined.files, &named, diagnostics)
         }
     };
+    let operands: FxHashSet<&str> = of_fleet.iter().map(|operand| &*operand.name).collect();
+    let wanted = wanted_by(sinks);
     let export = |(one, is_chosen): (&'d Registered, bool)| {
-        let is_operand = of_fleet.iter().any(|operand| operand.name == one.name);
+        let is_operand = operands.contains(&*one.name);
         let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
-        let of_sinks = if is_chosen { sinks_wanting(&one.name, sinks) } else { SinkSet::NONE };
+        let of_sinks = if is_chosen { sinks_wanting(&one.name, &wanted) } else { SinkSet::NONE };
         let help = one.pmid.and_then(|pmid| defined.registry.line_about(pmid));
         let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));
         let export = Export { sinks, is_chosen, help };
@@ -76,11 +104,11 @@ fn sinks_where(sinks: &[Sink], condition: impl Fn(&Sink) -> bool) -> SinkSet {
     (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| condition(sink)).map(|(at, _)| at).collect()
 }
 
-/// The sinks of a configuration that want an exported metric.
-fn sinks_wanting(metric: &str, sinks: &[Sink]) -> SinkSet {
-    let is_meant =
-        |list: &Vec<Spanned<Box<str>>>| list.iter().any(|one| matches(&one.value, metric));
-    sinks_where(sinks, |sink| sink.export.as_ref().is_none_or(is_meant))
+/// The sinks that want an exported metric; `wanted` has the entries of each sink.
+fn sinks_wanting(metric: &str, wanted: &[Option<Vec<Wanted<'_>>>]) -> SinkSet {
+    let is_meant = |list: &Vec<Wanted<'_>>| list.iter().any(|one| one.matches(metric));
+    let all = (0..).map(SinkPlace).zip(wanted);
+    all.filter(|(_, list)| list.as_ref().is_none_or(is_meant)).map(|(at, _)| at).collect()
 }
 
 /// The metrics of the fleet for sinks, each with its sinks. Without an `export` these are all,
@@ -100,7 +128,8 @@ pub fn fleet_exports(
         Some(entries) => chosen(entries, &fleet.definitions, defined.files, &all, diagnostics),
     };
     let chosen = all.into_iter().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    chosen.map(|((name, _), _)| (name.into(), sinks_wanting(name, sinks))).collect()
+    let wanted = wanted_by(sinks);
+    chosen.map(|((name, _), _)| (name.into(), sinks_wanting(name, &wanted))).collect()
 }
 
 /// Whether the entries of an `export` choose a metric, parallel to `all`. These are names, with
@@ -120,17 +149,19 @@ fn chosen(
             !entry.value.is_empty() && file.value.ends_with(&*entry.value)
         };
         let file = definitions.iter().position(is_path);
+        let wanted = Wanted::new(entry);
         let mut is_used = false;
         for ((name, one), is_chosen) in all.iter().zip(&mut is_chosen) {
             let is_meant = match file {
                 Some(at) => one.is_some_and(|one| files[at].contains(&one.name_span.source)),
-                None => matches(&entry.value, name),
+                None => wanted.matches(name),
             };
             is_used |= is_meant;
             *is_chosen |= is_meant;
         }
         if !is_used {
-            diagnostics.push(unused(entry, all.iter().map(|(name, _)| *name)));
+            let names = all.iter().map(|(name, _)| *name);
+            diagnostics.push(unused(entry, names, diagnostics.len()));
         }
     }
     is_chosen
@@ -143,8 +174,9 @@ pub fn check_sinks<'n>(
     diagnostics: &mut Diagnostics,
 ) {
     for entry in sinks.iter().flat_map(|sink| sink.export.iter().flatten()) {
-        if !exported.clone().any(|name| matches(&entry.value, name)) {
-            diagnostics.push(unused(entry, exported.clone()));
+        let wanted = Wanted::new(entry);
+        if !exported.clone().any(|name| wanted.matches(name)) {
+            diagnostics.push(unused(entry, exported.clone(), diagnostics.len()));
         }
     }
 }
@@ -174,15 +206,15 @@ pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics
     }
 }
 
-/// True for a name that equals or matches the pattern. A wrong pattern matches nothing.
-fn matches(pattern: &str, name: &str) -> bool {
-    pattern == name || Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name))
-}
-
-fn unused<'n>(entry: &Spanned<Box<str>>, names: impl Iterator<Item = &'n str>) -> Diagnostic {
+/// The report of an entry that matches none of the names, after so many reports.
+fn unused<'n>(
+    entry: &Spanned<Box<str>>,
+    names: impl Iterator<Item = &'n str>,
+    reported: usize,
+) -> Diagnostic {
     let message = format!("no metric matches `{}`", entry.value);
     let diagnostic = Diagnostic::error(Code::BadServeFile, entry.span, message);
-    match nearest(&entry.value, names) {
+    match nearest_after(reported, &entry.value, names) {
         Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
         None => diagnostic
             .help("a name, a pattern such as `shop.*`, or the path of a file of definitions"),

@@ -337,7 +337,9 @@ impl File<'_> {
             self.error(span, message, format!("a host specification has at most {MAX_TEXT_BYTES}"));
             return None;
         }
-        let spec: HostSpec = match text.0.parse() {
+        // The name says which port it is, whatever the environment says.
+        let named = |_| canonical(&text.0).parse();
+        let spec: HostSpec = match text.0.parse::<HostSpec>().and_then(named) {
             Ok(spec) => spec,
             Err(_) if let Some(secret) = password_in(&text.0) => {
                 self.hide(text, secret);

@@ -29,6 +29,7 @@ pub(super) const MARKS: &[Clause] = &[
     clause("@1 where ~3 == \"2", "$1[$2]", WHERE, BRACKETS),
     clause("@1 where ~3 like \"2", "matchinst(/$L/, $1)", WHERE, PATTERN),
     clause("@1 like \"2", "matchinst(/$L/, $1)", "there is no `LIKE`", PATTERN),
+    clause("%1 @ #2 #3", "$1", "values are those of one moment", "leave `@` and the times out"),
     clause("%1 @ #2", "$1", "values are those of one moment", "leave `@` and the time out"),
     clause(
         "%1 -- ~2 ~3 $4 .",

@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::lane::Cut;
+use crate::archive::order::Travel;
 
 /// Limits of what is remembered.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +40,15 @@ impl Interpolator {
         self.coverage.len() + self.metrics.size() > self.room.remembered
     }
 
-    /// True if more records may be covered on `side`.
+    /// True if more records may be covered on `side`. Backwards, records ahead are soon
+    /// forgotten, and would be covered again for each instance that has left.
     pub(super) fn may_extend(&self, side: Side, cut: &Cut) -> bool {
         let covered = match side {
             Side::Ahead => self.coverage.end() - cut.after,
             Side::Behind => cut.from - self.coverage.first(),
         };
-        covered < self.room.covered || !self.is_crowded()
+        let is_left_behind = side == Side::Ahead && self.coverage.travel() == Travel::Backward;
+        covered < self.room.covered || !is_left_behind && !self.is_crowded()
     }
 
     /// Forgets records on the other side during a long way to a time on `side`.
@@ -187,7 +190,11 @@ mod tests {
         let path = folder.path().join("churn");
         write_churn(&path, RECORDS);
         for step in [250_000_000, 1_500_000_000, -250_000_000, -1_500_000_000] {
-            let wide = scan(&path, step, Room::default());
+            let (delivered, end, far) = scan_and_count(&path, step, Room::default());
+            let wide = (delivered, end);
+            // Backwards, covered records are forgotten, however much room there is.
+            assert_eq!(far > 0, step < 0, "{step}: {far} records");
+            assert!(far < 4 * RECORDS as usize, "{step}: {far} records");
             let (delivered, end, passed) = scan_and_count(&path, step, NARROW);
             assert!((delivered, end) == wide, "{step}");
             assert!(wide.0.len() > 200, "{}", wide.0.len());
