@@ -106,6 +106,8 @@ impl LineIndex {
         let before = &text[self.starts[line]..offset.min(self.end_of_line(text, line))];
         let character = match self.encoding {
             Encoding::Utf8 => before.len(),
+            // A line may be long, and have thousands of tokens.
+            Encoding::Utf16 if before.is_ascii() => before.len(),
             Encoding::Utf16 => before.encode_utf16().count(),
         };
         Position { line: number(line), character: number(character) }
