@@ -133,7 +133,10 @@ fn hash(text: &str, at: TokenAt<'_>, origin: &Origin) -> Diagnostic {
     let span = origin.span(at.start, offset(text.len()));
     let error = Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here");
     let word = behind.split(|one: char| one.is_whitespace() || one == ',').next().unwrap_or("");
-    if word.is_empty() {
+    let rest = behind[word.len()..].trim_start();
+    let is_name = word.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    // Behind a comment's first word there is another one.
+    if !is_name || rest.starts_with(char::is_alphabetic) {
         return error.help("a comment has a line of its own").fix(span, "");
     }
     let error =

@@ -95,7 +95,7 @@ pub struct Schedule {
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
 /// # use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, Schedule};
-/// # use pmderive::internal::fleet::sink_set::SinkSet;
+/// # use pmderive::internal::fleet::sinks::sink_set::SinkSet;
 /// # use pmderive::internal::fleet::slot::Slot;
 /// # use pmderive::SourceMap;
 /// let language = Language { dialect: Dialect::Fixed, extensions: true };
