@@ -147,7 +147,7 @@ fn rows_have_the_names_of_the_metrics_of_their_sample() {
             choosing(engine, source, registry, &[one, two], &mut diagnostics).expect("it binds");
         let (metrics, source) = session.metrics_and_source();
         let facts =
-            pmderive::report::table::Schema::look_up(metrics, &registry, source, Sampling::Records);
+            pmderive::report::table::Schema::look_up(metrics, registry, source, Sampling::Records);
         let destination = Destination::file(&path).expect("a file");
         let mut exporter =
             export(format, &facts.expect("metadata"), destination).expect("it begins");
