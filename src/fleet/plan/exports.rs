@@ -99,16 +99,15 @@ pub fn exports<'d>(
     all.into_iter().zip(is_chosen).filter_map(export).collect()
 }
 
-/// The sinks of a configuration that satisfy a condition, by their positions.
-fn sinks_where(sinks: &[Sink], condition: impl Fn(&Sink) -> bool) -> SinkSet {
-    (0..).map(SinkPlace).zip(sinks).filter(|(_, sink)| condition(sink)).map(|(at, _)| at).collect()
+/// The sinks of a configuration for which a condition holds; `all` is parallel to them.
+fn sinks_where<T>(all: &[T], condition: impl Fn(&T) -> bool) -> SinkSet {
+    (0..).map(SinkPlace).zip(all).filter(|(_, one)| condition(one)).map(|(at, _)| at).collect()
 }
 
 /// The sinks that want an exported metric; `wanted` has the entries of each sink.
 fn sinks_wanting(metric: &str, wanted: &[Option<Vec<Wanted<'_>>>]) -> SinkSet {
     let is_meant = |list: &Vec<Wanted<'_>>| list.iter().any(|one| one.matches(metric));
-    let all = (0..).map(SinkPlace).zip(wanted);
-    all.filter(|(_, list)| list.as_ref().is_none_or(is_meant)).map(|(at, _)| at).collect()
+    sinks_where(wanted, |list| list.as_ref().is_none_or(is_meant))
 }
 
 /// The metrics of the fleet for sinks, each with its sinks. Without an `export` these are all,

@@ -91,30 +91,27 @@ impl Volumes {
         let (before, after) = (volumes[earlier.index()].0, volumes[later.index()].0);
         if earlier.next() == later && before.checked_add(1) != Some(after) {
             let message = format!("the previous volume is {before}, so at least one is missing");
-            let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
-            self.pass_over(damage.in_file(name));
+            self.pass_over(missing(message, name));
         }
     }
 
     /// Notes that volumes are missing before the first one, if the index has any and reading
     /// stands at the first record.
     pub(super) fn note_missing_before_first(&mut self) {
-        let begins_late = self.archive.files.volumes[0].0 > 0;
-        if self.has_noted_start || !begins_late || self.entered != VolumeId::FIRST {
+        let first = self.archive.files.volumes[0].0;
+        if self.has_noted_start || first <= 0 || self.entered != VolumeId::FIRST {
             return;
         }
-        let start = self.archive.label.version.label_size() as u64;
-        if self.volume.position() <= start {
-            self.has_noted_start = true;
-            let first = self.archive.files.volumes[0].0;
-            let known = self.archive.index().iter().map(|entry| entry.volume).min();
-            if let Some(known) = known.filter(|known| *known < first) {
-                let message = format!(
-                    "the index begins with volume {known}, so at least one is missing before this"
-                );
-                let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
-                self.pass_over(damage.in_file(&self.name));
-            }
+        if self.volume.position() > self.archive.label.version.label_size() as u64 {
+            return;
+        }
+        self.has_noted_start = true;
+        let known = self.archive.index().iter().map(|entry| entry.volume).min();
+        if let Some(known) = known.filter(|known| *known < first) {
+            let message = format!(
+                "the index begins with volume {known}, so at least one is missing before this"
+            );
+            self.pass_over(missing(message, &self.name));
         }
     }
 
@@ -123,9 +120,8 @@ impl Volumes {
         let last = self.archive.files.volumes[self.entered.index()].0;
         let known = self.archive.index().iter().map(|entry| entry.volume).max()?;
         let message =
-            format!("the index ends with volume {known}, so at least one is missing after this");
-        let damage = Damage::new(PmStatus::LOGREC, 0, message);
-        (known > last).then(|| ReadError::from(damage).in_file(&self.name))
+            || format!("the index ends with volume {known}, so at least one is missing after this");
+        (known > last).then(|| missing(message(), &self.name))
     }
 
     /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
@@ -143,4 +139,9 @@ impl Volumes {
         let label = self.archive.label.version.label_size() as u64;
         member.can_grow() && member.size_on_disk().is_ok_and(|size| size < label)
     }
+}
+
+/// The problem of a volume beside which others are missing.
+fn missing(message: String, name: &str) -> SourceError {
+    ReadError::from(Damage::new(PmStatus::LOGREC, 0, message)).in_file(name)
 }
