@@ -172,10 +172,7 @@ impl Checker<'_> {
         };
         let message = format!("`{symbol}` cannot combine {what}");
         let pcp = format!("Illegal operator for {pcp}");
-        let name = |id: ExprId| match &self.expr.node(id).kind {
-            NodeKind::Metric(name) if name.len() <= 60 => name,
-            _ => "counter",
-        };
+        let name = |id: ExprId| self.name_of_counter(id);
         let help = match (l, r, operation.op) {
             (true, true, Div) => format!(
                 "the quotient of their changes is `delta({}) / delta({})`",
@@ -244,6 +241,14 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// What advice calls a counter: its name, if it is a metric with a short one.
+    fn name_of_counter(&self, id: ExprId) -> &str {
+        match &self.expr.node(id).kind {
+            NodeKind::Metric(name) if name.len() <= 60 => name,
+            _ => "counter",
+        }
+    }
+
     /// Offers units for a plain number that is added to or compared with an
     /// operand that has units.
     fn offer_units(&mut self, operation: &Operation, first: usize) {
@@ -253,6 +258,14 @@ impl Checker<'_> {
         let (left, right) = (operation.left, operation.right);
         for (number, other) in [(left, right), (right, left)] {
             let NodeKind::Number(plain) = &self.expr.node(number.expr).kind else { continue };
+            // A counter does not compare with a number that has units.
+            if other.desc.semantics == Semantics::Counter {
+                let help = of_counter(self.name_of_counter(other.expr));
+                for diagnostic in self.diagnostics.since_mut(first) {
+                    diagnostic.help = Some(help.clone());
+                }
+                continue;
+            }
             let fixed = format!("mkconst({}, units=\"{}\")", plain.text, other.desc.units);
             let span = self.span(number.expr);
             for diagnostic in self.diagnostics.since_mut(first) {

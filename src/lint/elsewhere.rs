@@ -99,10 +99,18 @@ impl Selector<'_> {
         }
         let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
         let is_list = all.len() > 1 && all.iter().all(|name| (self.is_instance)(name));
+        let told = because("brackets choose one instance by its whole name");
+        if wanted == ".*" || wanted == "*" {
+            return Some(told.help("a metric without brackets has all of them").guess(span, ""));
+        }
         let pattern = match (is_list, wanted.contains(['*', '?'])) {
             (true, _) => {
                 let words = all.iter().map(|name| escaped(name.split(' ').next().unwrap_or(name)));
                 format!("^({})$", words.collect::<Vec<String>>().join("|"))
+            }
+            // `.*` is a regular expression, `*` alone a pattern of file names.
+            (_, true) if wanted.contains(".*") && !wanted.contains('?') => {
+                format!("^{}$", escaped(&wanted.replace(".*", "*")).replace("\\\\*", ".*"))
             }
             (_, true) => {
                 format!("^{}$", escaped(wanted).replace("\\\\*", ".*").replace("\\\\?", "."))
@@ -111,7 +119,6 @@ impl Selector<'_> {
         };
         let pattern = pattern.strip_suffix(".*$").unwrap_or(&pattern);
         let call = format!("matchinst(/{pattern}/, {metric})");
-        let told = because("brackets choose one instance by its whole name");
         if call.len() > MAX_REPEATED || wanted.contains('/') {
             return Some(told.help("several are chosen with `matchinst()`"));
         }

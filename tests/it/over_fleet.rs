@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pmderive_runtime::model::{Timestamp, Value};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_testkit::fleet::{FakeFleet, Plan, Shares};
 use pmderive_testkit::real_pmcd::RealPmcd;
 use serde_json::Value as Json;
@@ -182,6 +183,26 @@ fn hosts_and_groups_have_the_values_of_the_fleet() {
     let counted: Vec<(String, f64)> =
         counted.map(|(at, count)| (rack(at as u32 * 40), count)).collect();
     assert_eq!(values(&sample, 3), counted);
+}
+
+/// `serve` has a limit of instances, which its configuration raises.
+#[test]
+fn a_host_may_have_more_instances_than_serve_exports() {
+    let mut world = World::new();
+    let names: Vec<String> = (0..10_001).map(|number| format!("p{number}")).collect();
+    let domain = world.add_domain(&names);
+    world.add(Metric::new("h.load", Script::counter(1.5)).per(domain));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let folder = tempfile::tempdir().expect("a folder");
+    let hosts = folder.path().join("hosts.json");
+    let targets = serde_json::json!([{ "targets": [format!("localhost:{}", pmcd.port())] }]);
+    std::fs::write(&hosts, targets.to_string()).expect("a file");
+    let mut command = pmderive(&["eval", "--format", "json", "--targets"]);
+    command.arg(hosts).arg("count(h.load) by (rack)");
+    let Run { status, out, err } = finished(command.output().expect("the command runs"));
+    assert_eq!(status, Some(0), "{out}{err}");
+    let sample: Json = serde_json::from_str(&out).expect("one sample");
+    assert_eq!(values(&sample, 0), [("{rack=\"\"}".to_owned(), 10_001.0)]);
 }
 
 #[test]

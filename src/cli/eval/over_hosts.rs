@@ -47,7 +47,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let deadline = arguments.deadline.unwrap_or(DEFAULT_DEADLINE);
     let samples = what.samples.unwrap_or(1);
     let backend = what.backend.for_evaluations(Some(samples));
-    let limits = Limits::default();
+    // No option raises the limit of instances, so there is none.
+    let limits = Limits { instances: usize::MAX, ..Limits::default() };
     let engine =
         Engine::of_this_machine(selected.language(), backend).with_kind_limit(limits.kinds);
     let engine = Arc::new(engine);

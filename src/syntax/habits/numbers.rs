@@ -20,6 +20,16 @@ impl<'t> Characters<'_, 't> {
         let whole = self.span(first, last);
         let message = "units do not stand behind a number";
         let error = unexpected(whole, message);
+        let spelling = self.slice(self.tokens[first].start, self.tokens[last].end);
+        let letter = spelling.strip_prefix(number).unwrap_or_default().trim();
+        if let Some(written) = in_full(number, letter) {
+            return error
+                .help(format!(
+                    "numbers have no multipliers; if bytes are meant, convert the metric: \
+                     `rescale(NAME, \"{units}\")`"
+                ))
+                .guess(whole, written);
+        }
         let beside = [out.last().map(|at| at.token), self.at(last + 1)];
         if !beside.into_iter().flatten().any(binding::is_comparison) {
             return error
@@ -171,6 +181,19 @@ impl<'t> Characters<'_, 't> {
         let diagnostic = self.number_with_units((index, last), number, &units, out);
         Some(FoundHabit { diagnostic, last, token: Some(Token::Integer("0")) })
     }
+}
+
+/// A whole number with the letter of a power of a thousand behind it, in full.
+fn in_full(number: &str, letter: &str) -> Option<String> {
+    let zeros = match letter {
+        "k" | "K" => "000",
+        "M" => "000000",
+        "G" => "000000000",
+        "T" => "000000000000",
+        _ => return None,
+    };
+    let is_whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| format!("{number}{zeros}"))
 }
 
 /// True for tokens that bind no part of a product or quotient beside them.
