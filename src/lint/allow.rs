@@ -42,30 +42,55 @@ pub fn apply_allowances(
     for text in texts {
         allowed.extend(allowances(text, language, sources, &mut found));
     }
+    allowed.sort_by_key(Allowed::start);
     diagnostics.retain(|one| {
-        let is_of = |allowed: &&mut Allowed| {
-            allowed.code == one.code
-                && allowed.span.source == one.span.source
-                && allowed.range.contains(&(one.span.start as usize))
-        };
         let mut is_allowed = false;
         if one.severity == Severity::Warning {
-            for allowed in allowed.iter_mut().filter(is_of) {
-                allowed.is_used = true;
-                is_allowed = true;
+            for allowed in above(&mut allowed, one.span).iter_mut() {
+                if allowed.code == one.code {
+                    allowed.is_used = true;
+                    is_allowed = true;
+                }
             }
         }
         !is_allowed
     });
+    let mut linted: Vec<(SourceId, usize)> = linted.iter().map(start_of).collect();
+    linted.sort_unstable();
     let is_linted = |one: &Allowed| {
-        let is_of = |name: &&Span| {
-            name.source == one.span.source && one.range.contains(&(name.start as usize))
-        };
-        linted.iter().any(|name| is_of(&name))
+        let (source, range) = (one.span.source, &one.range);
+        let first = linted.partition_point(|name| *name < (source, range.start));
+        linted.get(first).is_some_and(|name| *name < (source, range.end))
     };
     let idle = allowed.iter().filter(|one| !one.is_used && !depends_on_host(one.code));
     found.extend(idle.filter(|one| is_linted(one)).map(unused));
     diagnostics.extend(found);
+}
+
+impl Allowed {
+    /// The text and the first byte of the definition.
+    fn start(&self) -> (SourceId, usize) {
+        (self.span.source, self.range.start)
+    }
+}
+
+/// The text of a span and its first byte there.
+fn start_of(span: &Span) -> (SourceId, usize) {
+    (span.source, span.start as usize)
+}
+
+/// The allowances above the definition that a span begins in. All are sorted by definition,
+/// and definitions do not overlap.
+fn above(allowed: &mut [Allowed], span: Span) -> &mut [Allowed] {
+    let at = start_of(&span);
+    let end = allowed.partition_point(|one| one.start() <= at);
+    let Some(last) = end.checked_sub(1).map(|last| &allowed[last]) else { return &mut [] };
+    let start = last.start();
+    if start.0 != at.0 || !last.range.contains(&at.1) {
+        return &mut [];
+    }
+    let first = allowed.partition_point(|one| one.start() < start);
+    &mut allowed[first..end]
 }
 
 /// True for warnings that depend on the host although the definition is the same and right

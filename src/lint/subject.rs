@@ -112,8 +112,7 @@ impl<'s> Subject<'s> {
 
     /// A node with all nodes below it.
     pub fn below(&self, id: ExprId) -> impl Iterator<Item = (ExprId, &'s Node)> {
-        let begin = self.first[id];
-        self.expr.nodes().take(id.0 as usize + 1).skip(begin.0 as usize)
+        (self.first[id].0..=id.0).map(ExprId).map(|id| (id, self.expr.node(id)))
     }
 
     /// True if a counted node is at or below a node.

@@ -1,6 +1,7 @@
 //! Compares the expected values of a metric at a step with the actual ones.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use pmderive_runtime::eval::Value;
@@ -45,8 +46,9 @@ pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_
         got,
         why,
     };
+    let by_name = got.by_name();
     // Instances with an expectation.
-    let mut named: Vec<&str> = Vec::new();
+    let mut named: HashSet<&str> = HashSet::new();
     let mut anything = false;
     for (instance, timeline) in &expected.timelines {
         let instance = instance.as_ref().map(|instance| &*instance.text);
@@ -59,8 +61,9 @@ pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_
             item => item,
         };
         anything |= item == Item::Any && instance.is_none();
-        if !is_met(&item, instance, got) {
-            failures.push(failure(instance, &item, got.describe(instance), got.why()));
+        let actual = by_name.get(&instance).copied();
+        if !is_met(&item, instance, got, actual) {
+            failures.push(failure(instance, &item, got.describe(instance, actual), got.why()));
         }
     }
     if let Got::Values(values) = got
@@ -68,7 +71,7 @@ pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_
     {
         for (name, value) in values {
             let Some(name) = name else { continue };
-            if !named.contains(&&**name) {
+            if !named.contains(&**name) {
                 failures.push(failure(Some(&**name), &Item::Absent, show(*value), None));
             }
         }
@@ -93,7 +96,8 @@ pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_
     failures
 }
 
-fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>) -> bool {
+/// True if an item is what an instance has, whose actual value is `actual`.
+fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>, actual: Option<Value<'_>>) -> bool {
     match (item, got) {
         (Item::Any, _) => true,
         (Item::Failed(expected), Got::Failed(status, _)) => expected == status,
@@ -102,25 +106,15 @@ fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>) -> bool {
         (Item::NoValues(None) | Item::Absent, Got::Empty(_)) => true,
         (Item::NoValues(_), Got::Values(values)) => values.is_empty(),
         (Item::Absent, Got::Values(values)) => match instance {
-            Some(_) => value_of(values, instance).is_none(),
+            Some(_) => actual.is_none(),
             None => values.is_empty(),
         },
-        (Item::Number { start, tolerance, .. }, Got::Values(values)) => {
-            value_of(values, instance).is_some_and(|value| is_near(value, *start, *tolerance))
+        (Item::Number { start, tolerance, .. }, Got::Values(_)) => {
+            actual.is_some_and(|value| is_near(value, *start, *tolerance))
         }
-        (Item::Text(text), Got::Values(values)) => {
-            value_of(values, instance) == Some(Value::Text(text.as_bytes()))
-        }
+        (Item::Text(text), Got::Values(_)) => actual == Some(Value::Text(text.as_bytes())),
         (Item::Number { .. } | Item::Text(_), Got::Empty(_)) => false,
     }
-}
-
-/// The value of an instance, or a metric's single value.
-fn value_of<'v>(
-    values: &[(Option<Cow<'_, str>>, Value<'v>)],
-    wanted: Option<&str>,
-) -> Option<Value<'v>> {
-    values.iter().find(|(name, _)| name.as_deref() == wanted).map(|(_, value)| *value)
 }
 
 fn is_near(value: Value<'_>, expected: Number, tolerance: Option<Tolerance>) -> bool {
@@ -169,12 +163,23 @@ fn show(value: Value<'_>) -> String {
 }
 
 impl Got<'_> {
-    /// Describes the actual result of an instance, or of the metric as a whole.
-    fn describe(&self, instance: Option<&str>) -> String {
+    /// Values by the names of their instances; a single value by none.
+    fn by_name(&self) -> HashMap<Option<&str>, Value<'_>> {
+        match self {
+            Got::Values(values) => {
+                values.iter().map(|(name, value)| (name.as_deref(), *value)).collect()
+            }
+            Got::Empty(_) | Got::Failed(..) => HashMap::new(),
+        }
+    }
+
+    /// Describes the actual result of an instance, whose value is `actual`, or of the metric
+    /// as a whole.
+    fn describe(&self, instance: Option<&str>, actual: Option<Value<'_>>) -> String {
         match self {
             Got::Failed(status, _) => Item::Failed(*status).to_string(),
             Got::Empty(reason) => Item::NoValues(Some(reason.word())).to_string(),
-            Got::Values(values) => match value_of(values, instance) {
+            Got::Values(values) => match actual {
                 Some(value) => show(value),
                 None if instance.is_some() => Item::Absent.to_string(),
                 None => {
@@ -214,7 +219,7 @@ impl Got<'_> {
                 let values: Vec<String> = values.iter().map(shown).collect();
                 values.join(", ")
             }
-            _ => self.describe(None),
+            _ => self.describe(None, None),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! over all hosts.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use pmderive_runtime::source::SourceError;
 use super::compare::Got;
 use super::definitions::{MISTAKEN, WRONG_TEXT, add_definitions, mistake, parse, unread};
 use super::file::{Case, ExpectedTimelines, FileText, Host, TestFile};
-use super::groups::labels_of;
+use super::groups::{GroupLabels, labels_of};
 use super::report::{Report, unusable};
 use super::series::{self, SeriesSource, name_of};
 use crate::diag::Diagnostics;
@@ -277,9 +277,16 @@ fn got<'g>(
     match column.status {
         Status::Values => {
             let values = 0..column.instances.ids.len();
+            let written = as_written(expected);
+            let spelt = |name: &'g str| {
+                labels_of(name)
+                    .ok()
+                    .and_then(|labels| written.get(&labels).copied())
+                    .unwrap_or(name)
+            };
             let named = |lane: usize| {
                 let name = column.instances.names.get(lane);
-                let name = name.map(|name| Cow::from(as_written(name, expected)));
+                let name = name.map(|name| Cow::from(spelt(name)));
                 (name, column.value(value_type, lane))
             };
             Got::Values(values.map(named).collect())
@@ -289,10 +296,14 @@ fn got<'g>(
     }
 }
 
-/// The name of a group as the test spells it. Only its labels count.
-fn as_written<'n>(name: &'n str, expected: &'n ExpectedTimelines) -> &'n str {
-    let mut written = expected.timelines.iter().filter_map(|(name, _)| Some(&*name.as_ref()?.text));
-    let Ok(labels) = labels_of(name) else { return name };
-    let is_same = |text: &&str| *text == name || labels_of(text).as_ref() == Ok(&labels);
-    written.find(is_same).unwrap_or(name)
+/// Names of groups as the test spells them, by their labels, which alone count.
+fn as_written(expected: &ExpectedTimelines) -> HashMap<GroupLabels, &str> {
+    let mut written = HashMap::new();
+    for (name, _) in &expected.timelines {
+        let Some(name) = name.as_ref().map(|name| &*name.text) else { continue };
+        if let Ok(labels) = labels_of(name) {
+            written.entry(labels).or_insert(name);
+        }
+    }
+    written
 }

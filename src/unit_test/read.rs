@@ -4,7 +4,7 @@
 //! the metadata of its metrics allow, and reports each mistake at its place. It
 //! does not read the definitions under test.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,6 +65,30 @@ pub fn read(
     Some(reader.file(source, &table))
 }
 
+/// Names of a domain's instances, each with its position.
+#[derive(Default)]
+struct Names(HashMap<Box<str>, usize>);
+
+impl Names {
+    /// The position of a name. Adds the name if it is new.
+    fn position(&mut self, name: &str) -> usize {
+        if let Some(position) = self.0.get(name) {
+            return *position;
+        }
+        let position = self.0.len();
+        self.0.insert(name.into(), position);
+        position
+    }
+
+    /// The names in their order.
+    fn in_order(self) -> Vec<Box<str>> {
+        let mut names: Vec<(usize, Box<str>)> =
+            self.0.into_iter().map(|(name, position)| (position, name)).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+}
+
 /// A reader, with the settings for all cases of the file.
 pub(super) struct Reader<'r> {
     pub(super) document: Document<'r>,
@@ -75,7 +99,7 @@ pub(super) struct Reader<'r> {
     pub(super) mistaken: BTreeSet<Box<str>>,
     /// Instance domains, by the words that name them.
     pub(super) labels: BTreeMap<Box<str>, InDom>,
-    instances: BTreeMap<InDom, Vec<Box<str>>>,
+    instances: BTreeMap<InDom, Names>,
     /// Number of identifiers given to metrics so far.
     pub(super) given: u32,
     interval: Duration,
@@ -132,7 +156,10 @@ impl Reader<'_> {
             let help = "a case begins with `[[case]]`";
             self.document.error_with_help(start, "there are no tests in this file", help);
         }
-        for (indom, names) in &self.instances {
+        let instances = std::mem::take(&mut self.instances).into_iter();
+        let instances: BTreeMap<InDom, Vec<Box<str>>> =
+            instances.map(|(indom, names)| (indom, names.in_order())).collect();
+        for (indom, names) in &instances {
             let instances = (0..).zip(names.iter().cloned()).collect();
             self.metadata.set_instances(*indom, instances);
         }
@@ -148,7 +175,7 @@ impl Reader<'_> {
             fleet_files,
             fleet_definitions,
             metadata: std::mem::take(&mut self.metadata),
-            instances: std::mem::take(&mut self.instances),
+            instances,
             cases,
             rejected,
         }
@@ -364,11 +391,7 @@ impl Reader<'_> {
 
     /// Identifier of an instance. Adds the instance if it is new.
     fn instance(&mut self, indom: InDom, name: &str) -> InstId {
-        let names = self.instances.entry(indom).or_default();
-        let position = names.iter().position(|known| **known == *name).unwrap_or_else(|| {
-            names.push(name.into());
-            names.len() - 1
-        });
+        let position = self.instances.entry(indom).or_default().position(name);
         InstId::try_from(position).unwrap_or(InstId::MAX)
     }
 
@@ -470,7 +493,7 @@ impl Reader<'_> {
     /// Reports instances that are no groups of hosts, and groups that occur twice.
     fn check_groups(&mut self, expected: &[ExpectedTimelines]) {
         for one in expected {
-            let mut known: Vec<GroupLabels> = Vec::new();
+            let mut known: HashSet<GroupLabels> = HashSet::new();
             for name in one.timelines.iter().filter_map(|(name, _)| name.as_ref()) {
                 match labels_of(&name.text) {
                     Err(NoGroup { place, message }) => {
@@ -478,10 +501,11 @@ impl Reader<'_> {
                         let help = "a group is named by its labels: '{rack=\"a\"}'";
                         self.document.error_with_help(span, message, help);
                     }
-                    Ok(labels) if known.contains(&labels) => {
-                        self.document.error(name.span, "this group is here twice");
+                    Ok(labels) => {
+                        if !known.insert(labels) {
+                            self.document.error(name.span, "this group is here twice");
+                        }
                     }
-                    Ok(labels) => known.push(labels),
                 }
             }
         }
