@@ -21,9 +21,7 @@ impl Service {
     /// Reports that the server runs.
     pub fn ready() -> Service {
         tell(&[NotifyState::Ready]);
-        let mut microseconds = 0;
-        let is_watched = sd_notify::watchdog_enabled(false, &mut microseconds);
-        let watchdog = is_watched.then(|| Duration::from_micros(microseconds / 2));
+        let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
         Service { watchdog, told: Instant::now(), beats: HashMap::new() }
     }
 
@@ -68,7 +66,7 @@ fn stuck<'b>(now: &'b HashMap<String, u64>, before: &HashMap<String, u64>) -> Op
 }
 
 fn tell(state: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(false, state) {
+    if let Err(error) = sd_notify::notify(state) {
         tracing::warn!("cannot notify the service manager: {error}");
     }
 }
