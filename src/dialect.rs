@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use pmderive_runtime::archive::{InterpolationRules, Neighbour, Overflow};
+use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, Neighbour, Overflow};
 use pmderive_runtime::model::{PcpVersion, PmStatus};
 
 /// The implementation whose answers are given where implementations differ.
@@ -58,6 +58,15 @@ impl Dialect {
             Dialect::Pcp6_0 => status.text(PcpVersion::V6_0),
             Dialect::Fixed => status.to_string(),
         }
+    }
+
+    /// Gives an archive the peculiarities that definitions of the dialect rely on.
+    pub(crate) fn apply_to(self, archive: &mut ArchiveContext) {
+        if self != Dialect::Fixed {
+            archive.look_up_instances_by_beginning();
+            archive.take_untyped_numbers_as_native();
+        }
+        archive.set_interpolation_rules(self.interpolation(archive.interpolation_rules()));
     }
 
     /// The rules for interpolating archives: the dialect's, except where

@@ -134,10 +134,6 @@ pub mod internal {
     pub mod lsp {
         pub use crate::lsp::*;
     }
-    /// The settings of a folder of definitions.
-    pub mod project {
-        pub use crate::project::*;
-    }
     /// Answers to cases recorded from libpcp.
     pub mod replay {
         pub use crate::replay::*;

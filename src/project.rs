@@ -239,7 +239,7 @@ pub fn read(
         let message = format!("there is no file {}", escape::path(&path.value));
         document.error_with_help(path.span, message, "its definitions would be over the fleet");
     }
-    if let Some(lints) = table.get("lints").and_then(|value| document.table(value)) {
+    if let Some(lints) = document.section(&table, "lints") {
         project.lints = Some(levels(&mut document, lints));
     }
     project

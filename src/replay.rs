@@ -155,12 +155,7 @@ impl Replayer<'_> {
         definition: &Registered,
     ) -> Result<(), SourceError> {
         let mut source = ArchiveContext::open(&self.archives.join(archive))?;
-        if self.engine.dialect() != Dialect::Fixed {
-            source.look_up_instances_by_beginning();
-            source.take_untyped_numbers_as_native();
-        }
-        let rules = self.engine.dialect().interpolation(source.interpolation_rules());
-        source.set_interpolation_rules(rules);
+        self.engine.dialect().apply_to(&mut source);
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
         let mode = match &*case.mode.kind {
             "interp" => {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pmderive_runtime::archive::{ArchiveContext, ArchivePart, Version};
-use pmderive_runtime::context::Context;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::SourceError;
@@ -18,7 +17,7 @@ use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::pcp::val::Detail;
 use super::samples::window::ZoneOptions;
-use super::source::tell_warnings;
+use super::source::tell_damage;
 use super::stop::Stop;
 use super::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
@@ -50,16 +49,13 @@ const MOST_DAMAGE: usize = 20;
 /// Runs the command.
 pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let archives = joined(&arguments.archives).unwrap_or_default();
-    let mut context = arguments.expansion.open(&archives, Dialect::Fixed)?;
-    let told = tell_warnings(&mut context, messages);
+    let mut archive = arguments.expansion.open(&archives, Dialect::Fixed)?;
+    let told = tell_damage(&mut archive, messages);
     arguments.zone.warn_of_unknown(messages);
     let zone = match &arguments.zone.timezone {
         Some(zone) => TimeZone::parse(zone),
-        None if arguments.zone.hostzone => TimeZone::of_source(&mut context)?,
+        None if arguments.zone.hostzone => TimeZone::of_source(&mut archive)?,
         None => TimeZone::system(),
-    };
-    let Context::Archive(mut archive) = context else {
-        return Err(Stop::Usage("this is not an archive".to_owned()));
     };
     let mut out = messages.output(Purpose::Exact);
     let mut outcome = ExitStatus::Good;

@@ -17,8 +17,8 @@ use crate::explain::json::{add_program, write_definition};
 use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
 use crate::explain::{Explained, ExplainedKernel, Explanation, Fate, explain};
 use crate::syntax::parse_expr;
+use crate::text::SourceId;
 use crate::text::json::write_object;
-use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::CommandDefinitions;
@@ -269,10 +269,9 @@ fn not_understood(definitions: &CommandDefinitions, language: Language) -> Vec<R
         let text = &definitions.sources.get(source).text;
         // The diagnostics exist already.
         let parsed = parse_expr(source, text, 0, language, &mut Diagnostics::default());
-        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
         Registered {
             name: text.trim().into(),
-            name_span: Span::new(source, 0, end),
+            name_span: definitions.sources.whole(source),
             is_named: false,
             expr: parsed.expr,
             key: DefinitionKey(0),

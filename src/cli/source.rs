@@ -42,15 +42,15 @@ impl SourceArguments {
             return Ok(Context::local());
         }
         if let Some(archives) = self.archives() {
-            let mut context = self.expansion.open(&archives, dialect)?;
-            follow(&mut context, dialect);
+            let mut archive = self.expansion.open(&archives, dialect)?;
+            dialect.apply_to(&mut archive);
             if let Some(error) = InterpolationRules::mistake_in_environment()
                 && !messages.are_of_tool()
             {
                 let wrong = "PCP_IGNORE_MARK_RECORDS is not an interval, so every mark is a gap";
                 messages.warning_lines(&[&wrong, &":\n", &error]);
             }
-            return Ok(context);
+            return Ok(Context::Archive(Box::new(archive)));
         }
         let (mut options, warnings) = ConnectOptions::from_environment();
         if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
@@ -69,24 +69,13 @@ impl SourceArguments {
 
 impl ExpansionArguments {
     /// Opens archives, given as one list with commas, as the chosen version of PCP does.
-    pub fn open(&self, archives: &Path, dialect: Dialect) -> Result<Context, SourceError> {
+    pub fn open(&self, archives: &Path, dialect: Dialect) -> Result<ArchiveContext, SourceError> {
         let options = OpenOptions {
             max_expanded: self.max_expanded,
             as_version_6: dialect == Dialect::Pcp6_0,
         };
-        let archive = ArchiveContext::open_with(&expanded(archives), options)?;
-        Ok(Context::Archive(Box::new(archive)))
+        ArchiveContext::open_with(&expanded(archives), options)
     }
-}
-
-/// Gives an archive the peculiarities that a dialect's definitions rely on.
-fn follow(context: &mut Context, dialect: Dialect) {
-    let Context::Archive(archive) = context else { return };
-    if dialect != Dialect::Fixed {
-        archive.look_up_instances_by_beginning();
-        archive.take_untyped_numbers_as_native();
-    }
-    archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
 }
 
 /// At the end of a source, fails if it is an archive with damage that no sample has passed.
@@ -103,7 +92,14 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
 /// Reports damage of a source's archives that can still be read, and returns the number of
 /// places. PCP's tools do not notice it.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
-    let Context::Archive(archive) = context else { return 0 };
+    match context {
+        Context::Archive(archive) => tell_damage(archive, messages),
+        Context::Host(_) | Context::Local(_) => 0,
+    }
+}
+
+/// The same of an archive.
+pub fn tell_damage(archive: &mut ArchiveContext, messages: &Messages) -> usize {
     let mut warnings = archive.take_warnings();
     if messages.are_of_tool() {
         warnings.clear();

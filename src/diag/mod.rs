@@ -206,6 +206,12 @@ impl Diagnostic {
         }
     }
 
+    /// Names the definition that it is about.
+    pub fn of_metric(mut self, name: &str) -> Diagnostic {
+        self.metric = Some(name.into());
+        self
+    }
+
     /// Adds the origin of an operand's wrong property, if there is one.
     pub fn derived(mut self, derivation: Option<Derivation>) -> Diagnostic {
         self.derivations.extend(derivation);

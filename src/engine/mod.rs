@@ -161,14 +161,6 @@ impl Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
-    /// Makes callers compile in their own thread and wait. This serves
-    /// simulations, whose time must not pass meanwhile.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_threads(self) -> Engine {
-        self.with_jobs_run_by(|job| job())
-    }
-
     /// Gives jobs that compile to `run` instead of the engine's threads. `run` must do
     /// them soon, in the order of the calls. If it drops a job, a caller that needs the
     /// program does the job again.

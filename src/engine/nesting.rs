@@ -216,13 +216,12 @@ fn draw(definitions: &[&Registered], cycle: &[(DefinitionId, Span)]) -> Diagnost
         way.push(&left_out);
     }
     way.push(name(0));
-    let mut diagnostic = diagnostic.help(match cycle.len() {
+    let diagnostic = diagnostic.help(match cycle.len() {
         1 => "a value is of one moment; `delta()` and `rate()` look back to the previous sample"
             .into(),
         _ => way.join(" -> "),
     });
-    diagnostic.metric = Some(Box::from(&**name(0)));
-    diagnostic
+    diagnostic.of_metric(name(0))
 }
 
 /// Reports cycles among registered definitions without asking a source. A

@@ -182,14 +182,13 @@ impl Words {
 
 /// Describes an operation that no expression contains.
 fn verb(op: &Op) -> String {
-    let Op::Map { kernel, .. } = op else { return "computed".to_owned() };
-    match &kernel.ir().body {
-        Body::Map { insts, result, .. } => match insts.get(usize::from(result.0)) {
-            Some(Inst::Binary(op, ..)) => format!("{op:?}").to_lowercase(),
-            _ => "computed".to_owned(),
-        },
-        _ => "computed".to_owned(),
+    if let Op::Map { kernel, .. } = op
+        && let Body::Map { insts, result, .. } = &kernel.ir().body
+        && let Some(Inst::Binary(op, ..)) = insts.get(usize::from(result.0))
+    {
+        return format!("{op:?}").to_lowercase();
     }
+    "computed".to_owned()
 }
 
 /// The operations that outputs need, each with its users.

@@ -42,21 +42,17 @@ fn definition(out: &mut String, explained: &Explained) {
         false => explained.text.clone(),
     };
     paragraph(out, "", "    ", &title);
+    let mut say = |words: &str| paragraph(out, "  ", "  ", words);
     if explained.is_operand {
-        paragraph(out, "  ", "  ", "This is needed by a definition above.");
+        say("This is needed by a definition above.");
     }
     match explained.fate {
         Fate::Hidden(_) => {
-            paragraph(
-                out,
-                "  ",
-                "  ",
-                "A metric of the source has this name and takes the place of the definition.",
-            );
+            say("A metric of the source has this name and takes the place of the definition.");
             return;
         }
         Fate::Refused if explained.nodes.is_empty() => {
-            paragraph(out, "  ", "  ", "This is refused as a whole; the diagnostics say why.");
+            say("This is refused as a whole; the diagnostics say why.");
             return;
         }
         Fate::Refused => {
@@ -66,7 +62,7 @@ fn definition(out: &mut String, explained: &Explained) {
                 true => "This is refused; the tree shows where.",
                 false => "This is refused; the tree shows what may be meant.",
             };
-            paragraph(out, "  ", "  ", words);
+            say(words);
         }
         Fate::Output(_) => {}
     }

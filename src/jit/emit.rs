@@ -345,14 +345,10 @@ impl<'e, 'f> Emitter<'e, 'f> {
                         emitter.builder.ins().load(type_of(scalar), memory(), address, 0)
                     }
                     Inst::Binary(_, a, _)
-                        if emitter.divisors.get(at).is_some_and(Option::is_some) =>
+                        if let Some(divisor) = emitter.divisors.get(at).copied().flatten() =>
                     {
-                        let divisor = emitter.divisors[at].expect("it was just there");
-                        divisor.divide(
-                            emitter.builder,
-                            emitter.types[at],
-                            emitter.value(usize::from(a.0)),
-                        )
+                        let a = emitter.value(usize::from(a.0));
+                        divisor.divide(emitter.builder, emitter.types[at], a)
                     }
                     inst => emitter.operation(inst),
                 };

@@ -148,11 +148,7 @@ fn allowed(
     comment: &OwnComment,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Allowed> {
-    let span = |range: Range<usize>| {
-        // The text is shorter than 4 GiB.
-        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Span::new(source, offset(range.start), offset(range.end))
-    };
+    let span = |range: Range<usize>| Span::within(source, text, range);
     let words = text.get(comment.words.clone()).unwrap_or_default();
     let codes = words.strip_prefix("allow").unwrap_or_default();
     let mut allowed = Vec::new();

@@ -47,9 +47,7 @@ fn swallowed(source: SourceId, text: &str, start: usize, language: Language) -> 
     ends.find_map(|(backslash, length)| {
         let below = text.get(backslash + length..)?;
         let name = defined(outline(below, language).first()?)?;
-        // The text is shorter than 4 GiB.
-        let at = u32::try_from(backslash).unwrap_or(u32::MAX);
-        let span = Span::new(source, at, at + 1);
+        let span = Span::within(source, text, backslash..backslash + 1);
         let message = format!("this comment takes the definition of `{name}` along");
         Some(
             Diagnostic::warning(Code::SwallowedLine, span, message)

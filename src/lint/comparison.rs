@@ -406,10 +406,12 @@ fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagno
         let is_wide = !matches!(from.value_type, ValueType::I32 | ValueType::U32);
         is_wide && is_finer(&to.units, &from.units)
     };
-    let converted = match () {
-        () if finer(&l, &r) => Some((left, r.units)),
-        () if finer(&r, &l) => Some((right, l.units)),
-        () => None,
+    let converted = if finer(&l, &r) {
+        Some((left, r.units))
+    } else if finer(&r, &l) {
+        Some((right, l.units))
+    } else {
+        None
     };
     if let Some((id, units)) = converted {
         let text = format!("rescale({}, \"{units}\")", subject.text(id));

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::bind::references;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry};
+use crate::engine::{Registered, Registry, needed};
 use crate::syntax::ast::{Expr, NodeKind};
 use crate::syntax::{FUNCTION_NAMES, print_expr};
 
@@ -75,9 +75,7 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
     sorted.sort_by(|one, other| one.name.cmp(&other.name));
     for (index, one) in sorted.iter().enumerate() {
         let warning = |message: String| {
-            let mut diagnostic = Diagnostic::warning(Code::ShadowingName, one.name_span, message);
-            diagnostic.metric = Some(Box::from(&*one.name));
-            diagnostic
+            Diagnostic::warning(Code::ShadowingName, one.name_span, message).of_metric(&one.name)
         };
         if is_word(&one.name) {
             diagnostics.push(
@@ -133,16 +131,9 @@ fn unused<'d>(
     wanted: &[&Registered],
     diagnostics: &mut Diagnostics,
 ) {
-    let named = wanted.iter().filter(|one| one.is_named);
-    let mut needed: HashSet<&str> = named.map(|one| &*one.name).collect();
-    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &*one.expr).collect();
-    while let Some(expr) = waiting.pop() {
-        for operand in names_in(expr).filter_map(|name| registry.get(name)) {
-            if needed.insert(&operand.name) {
-                waiting.push(&operand.expr);
-            }
-        }
-    }
+    let needed = needed(registry, wanted);
+    let needed: HashSet<&str> =
+        needed.iter().filter(|one| one.is_named).map(|one| &*one.name).collect();
     // If none of them is a name, the user has not said which definitions
     // matter.
     if needed.is_empty() {
@@ -150,11 +141,10 @@ fn unused<'d>(
     }
     for one in definitions.filter(|one| !needed.contains(&*one.name)) {
         let message = format!("nothing that was asked for uses `{}`", one.name);
-        let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
+        let warning = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
             .label(one.name_span, "not needed")
             .help("remove it, or ask for it by its name");
-        diagnostic.metric = Some(Box::from(&*one.name));
-        diagnostics.push(diagnostic);
+        diagnostics.push(warning.of_metric(&one.name));
     }
 }
 

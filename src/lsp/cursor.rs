@@ -3,7 +3,7 @@
 
 use std::str::CharIndices;
 
-use crate::syntax::{is_space, name_mistake};
+use crate::syntax::{is_of_name, is_space, name_mistake};
 
 /// Kind of the place of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,10 +72,6 @@ pub struct Cursor<'t> {
     pub call: Option<Call<'t>>,
 }
 
-fn is_of_word(one: char) -> bool {
-    one.is_ascii_alphanumeric() || matches!(one, '_' | '.')
-}
-
 /// Finds the place before an offset, which must be on a character boundary.
 pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     let before = &text[..offset];
@@ -91,7 +87,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor<'_> {
     }
     let Some((name, expression)) = line.split_once('=') else {
         let attribute = line.split_once('(').map(|(_, typed)| typed.trim_start());
-        let attribute = attribute.filter(|typed| typed.chars().all(is_of_word));
+        let attribute = attribute.filter(|typed| typed.chars().all(is_of_name));
         // An indented line continues an expression, so it is no help text.
         let attribute = attribute.filter(|_| !line.starts_with(is_space));
         let within = attribute.map_or(Within::Elsewhere, Within::Attribute);
@@ -255,19 +251,19 @@ fn start_of_definition(before: &str) -> usize {
 
 /// The word at the end of a text, before any blanks.
 fn word_before(text: &str) -> &str {
-    let text = match text.ends_with(is_of_word) {
+    let text = match text.ends_with(is_of_name) {
         true => text,
         // Only a call may have blanks between its name and its parenthesis.
         false => return "",
     };
-    &text[text.trim_end_matches(is_of_word).len()..]
+    &text[text.trim_end_matches(is_of_name).len()..]
 }
 
 /// The operand at the end of a text: a word, or a call with its arguments.
 fn operand(text: &str) -> &str {
     let text = text.trim_end();
     if !text.ends_with(')') {
-        return &text[text.trim_end_matches(is_of_word).len()..];
+        return &text[text.trim_end_matches(is_of_name).len()..];
     }
     let mut depth = 0usize;
     for (at, one) in text.char_indices().rev() {
@@ -276,7 +272,7 @@ fn operand(text: &str) -> &str {
             '(' => {
                 depth -= 1;
                 if depth == 0 {
-                    return &text[text[..at].trim_end_matches(is_of_word).len()..];
+                    return &text[text[..at].trim_end_matches(is_of_name).len()..];
                 }
             }
             _ => {}

@@ -16,7 +16,6 @@ use pmderive_runtime::source::{FetchSource, MetadataSource, Mode, SourceError};
 use super::analysis::OverFleet;
 use super::analysis::{Analysis, whole};
 use super::source::{OpenSource, SourceHandle};
-use crate::bind::Desc;
 use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Session, Space};
@@ -27,6 +26,7 @@ use crate::fleet::stages;
 use crate::functions::signature;
 use crate::report::plain;
 use crate::syntax::ast::NodeKind;
+use crate::syntax::is_of_name;
 use crate::text::Span;
 
 /// Values that are shown at most.
@@ -107,13 +107,11 @@ fn function_at(
 /// The word at an offset of a text.
 fn word_at(analysis: &Analysis, offset: usize) -> Option<(&str, Span)> {
     let text = analysis.text();
-    let is_of_word = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '.');
     let before = text.get(..offset)?;
-    let start = before.trim_end_matches(is_of_word).len();
+    let start = before.trim_end_matches(is_of_name).len();
     let after = &text[offset..];
-    let end = offset + (after.len() - after.trim_start_matches(is_of_word).len());
-    let span = |at| u32::try_from(at).unwrap_or(u32::MAX);
-    let place = Span::new(analysis.own, span(start), span(end));
+    let end = offset + (after.len() - after.trim_start_matches(is_of_name).len());
+    let place = Span::within(analysis.own, text, start..end);
     (start < end).then(|| (&text[start..end], place))
 }
 
@@ -198,7 +196,6 @@ fn add_explanation(
     let Some(node) = node else { return Ok(()) };
     match &node.outcome {
         NodeOutcome::Typed(desc) => {
-            let desc: &Desc = desc;
             let shown = match &node.instances {
                 Some(instances) => describe_with(desc, &format!("instances {instances}")),
                 None => describe(desc),

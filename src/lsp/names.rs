@@ -47,11 +47,7 @@ pub fn symbols(analysis: &Analysis) -> DocumentSymbolResponse {
 
 /// The beginning of an expression; most are short enough to be whole.
 fn beginning(text: &str) -> &str {
-    let end = match text.len() > MAX_DETAIL {
-        true => text.char_indices().nth(MAX_DETAIL).map_or(text.len(), |(at, _)| at),
-        false => text.len(),
-    };
-    &text[..end]
+    text.char_indices().nth(MAX_DETAIL).map_or(text, |(at, _)| &text[..at])
 }
 
 /// The location at which the name at an offset is defined.

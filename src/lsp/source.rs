@@ -64,7 +64,8 @@ impl OpenSource {
 impl SourceHandle {
     /// A handle; without an `opener` it has no source.
     pub fn new(language: Language, opener: Option<SharedOpener>) -> SourceHandle {
-        let engine = Engine::of_this_machine(language, Backend::Interp).without_threads();
+        let engine = Engine::of_this_machine(language, Backend::Interp);
+        let engine = engine.with_jobs_run_by(|job| job());
         SourceHandle {
             engine: Arc::new(engine),
             shared: Arc::new(Definitions::new(language)),

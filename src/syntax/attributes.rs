@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
-use crate::text::stray;
+use crate::text::{offset, stray};
 
 use super::ast::Spanned;
 use super::config::{DefinitionItem, DefinitionReader, FileBeingRead, HelpText, TextKind, trimmed};
@@ -18,7 +18,7 @@ use super::config_names::check_name;
 use super::line_form::LineForm;
 use super::lines::Line;
 use super::names::is_space;
-use super::origin::{Origin, offset, span};
+use super::origin::{Origin, span};
 use super::suggest::{choices, nearest, nearest_after};
 
 /// The text of an attribute.

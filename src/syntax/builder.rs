@@ -11,8 +11,8 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 use crate::syntax::arguments::{self, BadArgument, NumberKind};
-use crate::text::Span;
 use crate::text::stray;
+use crate::text::{Span, offset};
 
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
@@ -21,7 +21,7 @@ use super::edit::Edit;
 use super::explain::{Explainer, Stop};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::repair::MAX_REPORTS;
 use super::suggest::{choices, nearest};
 use super::token::{Keyword, Token, TokenAt};

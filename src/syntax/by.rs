@@ -38,15 +38,13 @@ pub(super) fn check(repair: &mut Repair<'_, '_>, index: usize) -> usize {
 pub(super) fn before_arguments(repair: &mut Repair<'_, '_>, index: usize) -> Option<usize> {
     let name = index.checked_sub(1)?;
     let Token::Name(function) = repair.tokens[name].token else { return None };
+    let close = repair.delimiters.pair(index + 1)?.close?;
+    let span = repair.span(index, close);
     if !aggregates().any(|known| known == function) {
-        let close = repair.delimiters.pair(index + 1)?.close?;
-        let span = repair.span(index, close);
         let message = format!("`by` cannot follow the metric `{function}`");
         repair.report(Diagnostic::error(Code::MisplacedBy, span, message).help(EXAMPLE));
         return Some(close + 1);
     }
-    let close = repair.delimiters.pair(index + 1)?.close?;
-    let span = repair.span(index, close);
     let message = "`by` comes after the arguments";
     let mut diagnostic = Diagnostic::error(Code::MisplacedBy, span, message).help(EXAMPLE);
     let arguments = repair.delimiters.pair(close + 1).and_then(|pair| pair.close);

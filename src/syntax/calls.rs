@@ -35,7 +35,7 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
             call.takes_name(repair, function)
         }
         Token::Temporal(_) | Token::Scalar => call.takes_expression(repair),
-        Token::Rescale => return call.rescale(repair, function),
+        Token::Rescale => call.rescale(repair),
         Token::MatchInst => call.pattern_first(repair, "as in `matchinst(/^sd/, disk.dev.read)`"),
         Token::MkConst => call.make_constant(repair),
         Token::NoValue => call.no_value(repair),
@@ -164,41 +164,38 @@ impl Call {
     }
 
     /// `rescale(EXPR, "UNITS")`
-    fn rescale<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
+    fn rescale(&self, repair: &mut Repair<'_, '_>) -> Verdict {
         let example = "as in `rescale(mem.util.free, \"Mbyte\")`";
-        let refused = match self.arguments.as_slice() {
+        let is_text = |at: usize| matches!(repair.tokens[at].token, Token::Str(_));
+        let diagnostic = match self.arguments.as_slice() {
             [Some(units), Some(value)] if self.is_swapped(repair, *units, *value) => {
                 let (units_text, value_text) =
                     (repair.slice(units.0, units.1), repair.slice(value.0, value.1));
                 let message = "the arguments of `rescale()` are swapped".to_owned();
-                let both = (units.0, value.1);
-                let error = self.error(repair, Some(both), message);
-                repair.report(
-                    error
-                        .label(repair.span(units.0, units.1), "units come last")
-                        .help("the expression comes first")
-                        .fix(
-                            repair.span(self.function, self.close),
-                            format!("rescale({value_text}, {units_text})"),
-                        ),
-                );
-                return repair.blot_out(self.function, self.close);
+                self.error(repair, Some((units.0, value.1)), message)
+                    .label(repair.span(units.0, units.1), "units come last")
+                    .help("the expression comes first")
+                    .fix(
+                        repair.span(self.function, self.close),
+                        format!("rescale({value_text}, {units_text})"),
+                    )
             }
-            [Some(_), Some(_), None] => {
-                let error = self.comma_at_end(repair);
-                repair.report(error);
-                return repair.blot_out(self.function, self.close);
+            [Some(_), Some(_), None] => self.comma_at_end(repair),
+            [Some(_), Some((first, last))] => {
+                let token = repair.tokens[*first].token;
+                if first == last && matches!(token, Token::Str(_) | Token::Invalid(_)) {
+                    return Verdict::Sound;
+                }
+                let message = "the units of `rescale()` are a text in double quotes".to_owned();
+                let error = self.error(repair, Some((*first, *last)), message).help(example);
+                let text = repair.slice(*first, *last);
+                match text.len() <= 80 && !text.contains('"') && token != Token::LeftParen {
+                    true => error.fix(repair.span(*first, *last), format!("\"{text}\"")),
+                    false => error,
+                }
             }
-            [Some(_), Some((first, last))] if first == last => match repair.tokens[*first].token {
-                Token::Str(_) | Token::Invalid(_) => None,
-                _ => Some((*first, *last)),
-            },
-            [Some(_), Some((first, last))] => Some((*first, *last)),
-            [Some((first, last))]
-                if matches!(repair.tokens[*last].token, Token::Str(_)) && first < last =>
-            {
+            [Some((first, last))] if is_text(*last) && first < last => {
                 let message = format!("{MISSING_COMMA} before the units");
-                let error = self.error(repair, Some((*last, *last)), message);
                 let before = repair.tokens[*last - 1];
                 // Another mark may stand in place of the comma.
                 let marks = match before.token {
@@ -207,47 +204,33 @@ impl Call {
                     _ => 0,
                 };
                 let place = repair.origin.span(before.end - marks, before.end);
-                repair.report(error.fix(place, ","));
-                return repair.blot_out(self.function, self.close);
+                self.error(repair, Some((*last, *last)), message).fix(place, ",")
             }
-            [Some((first, last))] => {
-                if let Some(start) = self.units_behind(repair, (*first, *last)) {
-                    let message =
-                        format!("{MISSING_COMMA} before the units, and quotes around them");
-                    let error = self.error(repair, Some((start, *last)), message);
-                    let units = repair.slice(start, *last);
-                    let before = repair.tokens[start - 1].end;
-                    let place = repair.origin.span(before, repair.tokens[*last].end);
-                    repair.report(error.fix(place, format!(", \"{units}\"")));
-                    return repair.blot_out(self.function, self.close);
-                }
+            [Some((first, last))]
+                if let Some(start) = self.units_behind(repair, (*first, *last)) =>
+            {
+                let message = format!("{MISSING_COMMA} before the units, and quotes around them");
+                let units = repair.slice(start, *last);
+                let before = repair.tokens[start - 1].end;
+                let place = repair.origin.span(before, repair.tokens[*last].end);
+                self.error(repair, Some((start, *last)), message)
+                    .fix(place, format!(", \"{units}\""))
+            }
+            [Some(_)] => {
                 let message = "`rescale()` is missing its second argument, the units".to_owned();
                 let end = repair.tokens[self.close].start;
                 let place = repair.origin.span(end, end);
-                let error = Diagnostic::error(Code::WrongArguments, place, message);
-                repair.report(
-                    error
-                        .label(place, "units are missing here")
-                        .help("add the units to convert to, such as `, \"Mbyte\"`"),
-                );
-                return repair.blot_out(self.function, self.close);
+                Diagnostic::error(Code::WrongArguments, place, message)
+                    .label(place, "units are missing here")
+                    .help("add the units to convert to, such as `, \"Mbyte\"`")
             }
             _ => {
                 let message = "`rescale()` takes an expression and units".to_owned();
-                repair.report(self.error(repair, self.whole(), message).help(example));
-                return repair.blot_out(self.function, self.close);
+                self.error(repair, self.whole(), message).help(example)
             }
         };
-        let Some((first, last)) = refused else { return self.keep(repair, function) };
-        let message = "the units of `rescale()` are a text in double quotes".to_owned();
-        let mut diagnostic = self.error(repair, Some((first, last)), message).help(example);
-        let text = repair.slice(first, last);
-        if text.len() <= 80 && !text.contains('"') && repair.tokens[first].token != Token::LeftParen
-        {
-            diagnostic = diagnostic.fix(repair.span(first, last), format!("\"{text}\""));
-        }
         repair.report(diagnostic);
-        repair.blot_out(self.function, self.close)
+        Verdict::Refused
     }
 
     /// The first token of units that stand behind an operand without a comma.

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::{Dialect, Language};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span, offset};
 
 pub use pmderive_runtime::model::TextKind;
 
@@ -25,7 +25,7 @@ use super::line_form::{LineForm, OutlinedLine};
 use super::line_habits;
 use super::lines::{Line, Lines};
 use super::names::is_space;
-use super::origin::{offset, span};
+use super::origin::span;
 use super::shapes::Shapes;
 use super::two_definitions;
 use super::{ParsedExpr, parse_at};

@@ -6,9 +6,9 @@
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::text::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span, offset};
 
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::suggest::{choices, nearest};
 
 /// Options of `pmSetDerivedControl(3)`, with their codes.

@@ -3,8 +3,8 @@
 //! One pass over the tokens finds the `)` of each `(`, and the commas directly between the two.
 //! This module does not know what the other tokens mean.
 
-use super::origin::offset;
 use super::token::{Token, TokenAt};
+use crate::text::offset;
 
 /// The parentheses of one expression.
 #[derive(Debug, Default)]

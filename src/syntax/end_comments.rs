@@ -2,8 +2,9 @@
 //! the comment to a line of its own above the definition.
 
 use crate::diag::{Code, Diagnostic, Fix};
+use crate::text::offset;
 
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 
 /// Changes a diagnostic's edit: it keeps the comment that it would remove.
 /// `line` is the text of the logical line, `text` that of the whole file.

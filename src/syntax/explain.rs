@@ -7,12 +7,12 @@ use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
-use crate::text::Span;
+use crate::text::{Span, offset};
 
 use super::keywords::FUNCTION_NAMES;
 use super::lexical::without_quotes;
 use super::names::is_metric_name;
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::token::{Token, TokenAt};
 
 const CHOICE: &str = "a choice is written `condition ? value : other value`";
@@ -192,8 +192,7 @@ impl<'b> Explainer<'b> {
                 "nothing follows this",
             ),
             Token::Colon => error("`:` without a `?` before it".to_owned()).help(CHOICE),
-            Token::RightParen | Token::Comma if self.open_question(index).is_some() => {
-                let question = self.open_question(index).unwrap_or(at);
+            Token::RightParen | Token::Comma if let Some(question) = self.open_question(index) => {
                 error(format!("{found} before the `:` of a `?`")).label(
                     origin.span(question.start, question.end),
                     "this `?` needs a `:` and a second branch",
@@ -216,13 +215,6 @@ impl<'b> Explainer<'b> {
                 text_as_operand(text, span)
             }
             _ if operand_due => error(format!("{found} cannot stand where an operand is expected")),
-            _ if let Some(TokenAt { token: Token::Str(text), start, end, .. }) = before => {
-                let span = origin.span(start, end);
-                match self.language.extensions {
-                    true => misplaced_text(span),
-                    false => text_as_operand(text, span),
-                }
-            }
             Token::Bang => behind(
                 error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
                 "a complete operand",

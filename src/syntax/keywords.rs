@@ -62,12 +62,12 @@ const MAX_DOMAIN: u32 = 510;
 
 /// The type of a `type=` value.
 pub fn value_type(text: &str) -> Option<ValueType> {
-    TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+    meant(text, &TYPES)
 }
 
 /// The semantics of a `semantics=` value.
 pub fn semantics(text: &str) -> Option<Semantics> {
-    SEMANTICS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+    meant(text, &SEMANTICS)
 }
 
 /// The spelling of a value in a table.
@@ -126,8 +126,9 @@ pub fn meant_semantics(text: &str) -> Option<&'static str> {
     meant(text, &OTHER_SEMANTICS)
 }
 
-fn meant(text: &str, table: &[(&str, &'static str)]) -> Option<&'static str> {
-    table.iter().find(|(other, _)| other.eq_ignore_ascii_case(text)).map(|(_, own)| *own)
+/// The value of a word in a table, in small or large letters.
+fn meant<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
+    table.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
 }
 
 /// The type of an `anon()` argument.

@@ -12,10 +12,9 @@ use logos::Logos;
 use crate::dialect::{Dialect, Language};
 use crate::functions;
 use crate::syntax::Shape;
-use crate::text::stray;
+use crate::text::{offset, stray};
 
 use super::ast::{Aggregate, Callee, Temporal};
-use super::origin::offset;
 use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
 /// All tokens of a text shorter than 4 GiB.

@@ -7,15 +7,15 @@
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
 use crate::syntax::Shape;
-use crate::text::Span;
 use crate::text::stray;
+use crate::text::{Span, offset};
 
 use super::habits::characters::Characters;
 use super::habits::operands::{is_text_branch, text_in_choice};
 use super::habits::{MAX_TOKENS, of_number};
 use super::lexer::is_zero;
 use super::names::{is_metric_name, name_mistake};
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::token::{Invalid, Token, TokenAt, text_expected};
 
 /// Reports lexical mistakes, and returns the tokens without them.

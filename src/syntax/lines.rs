@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use crate::dialect::Dialect;
-use crate::text::SourceId;
+use crate::text::{SourceId, offset};
 
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 
 /// One logical line.
 #[derive(Debug)]

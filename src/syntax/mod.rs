@@ -69,14 +69,14 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::text::SourceId;
+use crate::text::{SourceId, offset};
 
 use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
 use delimiters::Delimiters;
 use explain::Explainer;
 use habits::calls::change_of_aggregate;
-use origin::{Origin, offset};
+use origin::Origin;
 use pcp_error::{Refusal, RefusedAt};
 use repair::MAX_REPORTS;
 use shapes::Shapes;
@@ -107,6 +107,8 @@ pub(crate) use load::{definition_files, load_files, read_bounded};
 pub(crate) use load::{first_files_below, is_passed_over};
 #[cfg(feature = "cli")]
 pub(crate) use load::{own_files_below, read_definition_file, read_text, text_of};
+#[cfg(feature = "lsp")]
+pub(crate) use names::is_of_name;
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{outline, outline_again};

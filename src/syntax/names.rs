@@ -54,7 +54,7 @@ pub(super) fn is_metric_name(text: &str) -> bool {
 }
 
 /// True for a character of such a name.
-pub(super) fn is_of_name(character: char) -> bool {
+pub fn is_of_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '.')
 }
 

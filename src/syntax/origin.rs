@@ -6,13 +6,7 @@
 
 use std::ops::Range;
 
-use crate::text::{SourceId, Span};
-
-/// A position in a text as the 32 bits of a [`Span`]. Texts are bounded far
-/// below 4 GiB, see [`super::MAX_FILE_BYTES`] and [`super::MAX_EXPRESSION_BYTES`].
-pub fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
-}
+use crate::text::{SourceId, Span, offset};
 
 /// Maps offsets into a logical text to places in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,9 @@ use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
-use crate::text::{SourceId, Span};
+use crate::text::{SourceId, Span, offset};
 
 use super::line_form::LineForm;
-use super::origin::offset;
 use super::outline::outline;
 
 /// The beginning of such a comment, behind the `#`.

@@ -4,10 +4,8 @@
 //! that the tree needs. The text of a tree without error nodes parses to the
 //! same tree. Units are spelled anew.
 
-use std::fmt::Write;
-
 use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, PerNode, UnaryOp};
-use super::keywords::ANON_TYPES;
+use super::keywords::{ANON_TYPES, spelling};
 
 /// The text of an expression. Error nodes print as `?`, which no parser
 /// accepts.
@@ -250,8 +248,8 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
         }
         NodeKind::Defined(metric) => vec![Part::Owned(format!("defined({})", metric.value))],
         NodeKind::Anon(value_type) => {
-            let name = ANON_TYPES.iter().find(|(_, known)| known == value_type);
-            vec![Part::Owned(format!("anon({})", name.map_or("?", |(name, _)| name)))]
+            let name = spelling(&ANON_TYPES, *value_type).unwrap_or("?");
+            vec![Part::Owned(format!("anon({name})"))]
         }
         NodeKind::Temporal { function, operand } => call(function.name(), *operand),
         NodeKind::Scalar(operand) => call("scalar", *operand),
@@ -338,8 +336,7 @@ fn escaped(text: &str, end: char) -> String {
         if character == '\\' || character == end {
             out.push('\\');
         }
-        // Writing to a string cannot fail.
-        let _ = out.write_char(character);
+        out.push(character);
     }
     out
 }

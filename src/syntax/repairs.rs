@@ -7,6 +7,7 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
+use crate::text::offset;
 
 use super::by;
 use super::calls;
@@ -14,7 +15,7 @@ use super::delimiters::Delimiters;
 use super::habits;
 use super::habits::quotes::Quotes;
 use super::lexical;
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 use super::repair::{MAX_REPORTS, Repair, WINDOWS, unexpected};
 use super::token::{Invalid, Token, TokenAt};
 

@@ -5,12 +5,12 @@
 
 use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
-use crate::text::Span;
+use crate::text::{Span, offset};
 
 use super::calls::KEYWORDS;
 use super::habits::is_understood;
 use super::names::{is_of_name, name_mistake};
-use super::origin::{Origin, offset};
+use super::origin::Origin;
 
 /// Adds a fix to a diagnostic at the border of two definitions on one line. The fix
 /// moves the second one to a line of its own. `expression` is the text after the first

@@ -64,12 +64,7 @@ impl<'d> Document<'d> {
 
     /// The place of a range of the text's bytes.
     pub fn span(&self, range: Range<usize>) -> Span {
-        let inside = |offset: usize| {
-            let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
-            u32::try_from(offset).unwrap_or(u32::MAX)
-        };
-        let start = inside(range.start);
-        Span::new(self.source, start, inside(range.end).max(start))
+        Span::within(self.source, self.text, range)
     }
 
     /// Reports a mistake.
@@ -126,6 +121,11 @@ impl<'d> Document<'d> {
     pub fn table<'v, 't>(&mut self, value: &'v Value<'t>) -> Option<&'v Table<'t>> {
         let found = value.get_ref().as_table();
         self.expected(found, value, "a table")
+    }
+
+    /// The value of a key that should be a table, if it is there.
+    pub fn section<'v, 't>(&mut self, of: &'v Table<'t>, key: &str) -> Option<&'v Table<'t>> {
+        of.get(key).and_then(|value| self.table(value))
     }
 
     /// A value that should be a text, with its place.
@@ -230,8 +230,8 @@ impl<'d> Document<'d> {
     }
 
     /// The tables of a list of tables.
-    pub fn tables<'v, 't>(&mut self, value: &'v Value<'t>) -> Vec<(&'v Table<'t>, Span)> {
-        let array = self.array(value);
+    pub fn tables<'v, 't>(&mut self, of: &'v Table<'t>, key: &str) -> Vec<(&'v Table<'t>, Span)> {
+        let array = of.get(key).map_or(&[][..], |value| self.array(value));
         let table = |value| Some((self.table(value)?, self.span(Value::span(value))));
         array.iter().filter_map(table).collect()
     }

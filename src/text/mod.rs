@@ -14,4 +14,4 @@ mod spans;
 pub(crate) mod stray;
 
 pub use escaping::Escaping;
-pub use spans::{SourceId, SourceMap, SourceText, Span};
+pub use spans::{SourceId, SourceMap, SourceText, Span, offset};

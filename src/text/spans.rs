@@ -1,6 +1,7 @@
 //! Texts of definitions, and places in them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::layers::Layers;
@@ -21,7 +22,21 @@ pub struct Span {
     pub end: u32,
 }
 
+/// A position in a text as the 32 bits of a [`Span`]. Texts are bounded far below 4 GiB, see
+/// [`crate::syntax::MAX_FILE_BYTES`] and [`crate::syntax::MAX_EXPRESSION_BYTES`].
+pub fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
 impl Span {
+    /// The span of a range of a text's bytes. Offsets outside of the text or within a
+    /// character go back to where one begins.
+    pub fn within(source: SourceId, text: &str, range: Range<usize>) -> Span {
+        let inside = |at: usize| offset(text.floor_char_boundary(at.min(text.len())));
+        let start = inside(range.start);
+        Span::new(source, start, inside(range.end).max(start))
+    }
+
     /// Makes a span.
     pub const fn new(source: SourceId, start: u32, end: u32) -> Span {
         Span { source, start, end }
@@ -141,6 +156,12 @@ impl SourceMap {
     /// has none.
     pub fn get(&self, id: SourceId) -> &SourceText {
         self.texts.get(&id).unwrap_or(&NOTHING)
+    }
+
+    /// The span of a whole text.
+    pub fn whole(&self, id: SourceId) -> Span {
+        let text = &self.get(id).text;
+        Span::within(id, text, 0..text.len())
     }
 
     /// The text of a span; an empty one if the span is not of this map.

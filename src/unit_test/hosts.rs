@@ -32,9 +32,9 @@ impl Reader<'_> {
         for (name, value) in in_order(table) {
             let Some(table) = self.document.table(value) else { continue };
             self.document.only(table, &KEYS);
-            let labels = table.get("labels").and_then(|value| self.document.table(value));
+            let labels = self.document.section(table, "labels");
             let labels = labels.map_or_else(Vec::new, |labels| self.labels_of(labels));
-            let metrics = table.get("metrics").and_then(|value| self.document.table(value));
+            let metrics = self.document.section(table, "metrics");
             let metadata = metrics.map_or_else(Vec::new, |metrics| self.other_metrics(metrics));
             // While its samples are read, its own metrics apply.
             let before: Vec<(Box<str>, MetricDesc)> = metadata
@@ -42,7 +42,7 @@ impl Reader<'_> {
                 .filter_map(|(name, _)| Some((name.clone(), *self.metadata.lookup(name)?)))
                 .collect();
             self.describe(&metadata);
-            let samples = table.get("samples").and_then(|value| self.document.table(value));
+            let samples = self.document.section(table, "samples");
             let of_metrics = samples.map(|samples| self.samples(samples, lengths));
             self.describe(&before);
             hosts.push(Begun {

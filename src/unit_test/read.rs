@@ -141,13 +141,13 @@ impl Reader<'_> {
         {
             self.recorded(&path);
         }
-        if let Some(metrics) = table.get("metrics").and_then(|value| self.document.table(value)) {
+        if let Some(metrics) = self.document.section(table, "metrics") {
             self.metrics(metrics);
         }
-        let cases = table.get("case").map_or_else(Vec::new, |list| self.document.tables(list));
+        let cases = self.document.tables(table, "case");
         let cases: Vec<Case> =
             cases.into_iter().filter_map(|(case, span)| self.case(case, span)).collect();
-        let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
+        let rejected = self.document.tables(table, "rejected");
         let rejected: Vec<ExpectedRefusal> =
             rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
         // A misspelt word is the only mistake to report.
@@ -247,11 +247,11 @@ impl Reader<'_> {
                 false => self.document.error(span, format!("a case has 1 to {MAX_STEPS} steps")),
             }
         }
-        let samples = table.get("samples").and_then(|value| self.document.table(value));
+        let samples = self.document.section(table, "samples");
         let samples = samples.map(|table| self.samples(table, &mut lengths));
-        let hosts = table.get("hosts").and_then(|value| self.document.table(value));
+        let hosts = self.document.section(table, "hosts");
         let hosts = hosts.map_or_else(Vec::new, |table| self.hosts(table, &mut lengths));
-        let expected = table.get("expect").and_then(|value| self.document.table(value));
+        let expected = self.document.section(table, "expect");
         let tolerance = tolerance.or(self.tolerance);
         let expected =
             expected.map_or_else(Vec::new, |table| self.expected(table, tolerance, &mut lengths));
@@ -286,7 +286,7 @@ impl Reader<'_> {
     pub(super) fn events(&mut self, table: &Table<'_>, steps: usize) -> Samples {
         let gaps = table.get("gaps").map_or(&[][..], |value| self.document.array(value));
         let gaps = gaps.iter().filter_map(|gap| self.step(gap, steps)).collect();
-        let failures = table.get("failures").map_or_else(Vec::new, |v| self.document.tables(v));
+        let failures = self.document.tables(table, "failures");
         let failures = failures
             .into_iter()
             .filter_map(|(failure, span)| self.failure(failure, span, steps))

@@ -136,11 +136,10 @@ fn unknown(
 ) -> Result<(), SourceError> {
     let mut sources = definitions.sources.clone();
     let source = sources.add(ARGUMENT, name);
-    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    let span = Span::new(source, 0, offset(name.len()));
+    let span = sources.whole(source);
     let diagnostic = match name_mistake(name) {
         Some(mistake) => {
-            let place = Span::new(source, offset(mistake.at.start), offset(mistake.at.end));
+            let place = Span::within(source, name, mistake.at);
             let message = format!("`{name}` is not the name of a metric");
             Diagnostic::error(Code::UnknownMetric, place, message)
                 .label(place, mistake.rule)

@@ -23,7 +23,6 @@ use crate::syntax::ast::Expr;
 use crate::syntax::print_expr;
 use crate::syntax::{ControlOption, Earlier, PcpError, counted};
 use crate::text::Span;
-pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
 
 /// A definition whose text has no mistakes.

@@ -235,7 +235,7 @@ impl Registry {
     ) -> Result<(), PcpError> {
         // libpcp does not read the expression if the name is taken.
         if self.defines(name) {
-            return Err(duplicate(name, whole(source, sources), "global", diagnostics));
+            return Err(duplicate(name, sources.whole(source), "global", diagnostics));
         }
         let registered = self.parse_named(name, source, sources, diagnostics)?;
         self.insert(registered, diagnostics)
@@ -274,7 +274,7 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
-        self.parse_as(EXPRESSION, whole(source, sources), sources, diagnostics)
+        self.parse_as(EXPRESSION, sources.whole(source), sources, diagnostics)
     }
 
     /// Parses an expression that is part of a text, without registering it.
@@ -332,12 +332,12 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
         if let Some(mistake) = name_mistake(name) {
-            diagnostics.push(bad_name(name, whole(source, sources), mistake.rule));
+            diagnostics.push(bad_name(name, sources.whole(source), mistake.rule));
             let message = format!("illegal derived metric name ({name})");
             return Err(PcpError { offset: 0, message: Some(message) });
         }
         let first = diagnostics.len();
-        let parsed = self.parse_as(name, whole(source, sources), sources, diagnostics);
+        let parsed = self.parse_as(name, sources.whole(source), sources, diagnostics);
         diagnostics.name_metric(first, name);
         let key = key_of(name, &sources.get(source).text);
         Ok(Registered { name: name.into(), is_named: true, key, ..parsed? })
@@ -346,10 +346,4 @@ impl Registry {
 
 fn as_warning(diagnostic: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..diagnostic }
-}
-
-/// The span of a whole text.
-pub fn whole(source: SourceId, sources: &SourceMap) -> Span {
-    let end = u32::try_from(sources.get(source).text.len()).unwrap_or(u32::MAX);
-    Span::new(source, 0, end)
 }

@@ -56,13 +56,7 @@ impl<S: FetchSource> Session<S> {
         self.refresh();
         let pmid = self.scope.registry.get(name).and_then(|one| one.pmid);
         self.bind(pmid)?;
-        let mut diagnostics = Diagnostics::default();
-        if let Some(Outcome::Unusable(found) | Outcome::Hidden(found)) =
-            pmid.and_then(|pmid| self.outcome(pmid))
-        {
-            diagnostics.extend(found.iter().cloned());
-        }
-        Ok((diagnostics, self.scope.sources.clone()))
+        Ok(self.found(pmid))
     }
 
     /// The mistakes in derived metrics since the last call, in the order of the
@@ -70,8 +64,14 @@ impl<S: FetchSource> Session<S> {
     /// reports mistakes when they happen. [`Session::with_suggestions`] adds names in
     /// place of unknown ones.
     pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
+        let untold = std::mem::take(&mut self.untold);
+        self.found(untold)
+    }
+
+    /// The mistakes in bound metrics, with their texts.
+    fn found(&self, pmids: impl IntoIterator<Item = Pmid>) -> (Diagnostics, SourceMap) {
         let mut diagnostics = Diagnostics::default();
-        for pmid in std::mem::take(&mut self.untold) {
+        for pmid in pmids {
             if let Some(Outcome::Unusable(found) | Outcome::Hidden(found)) = self.outcome(pmid) {
                 diagnostics.extend(found.iter().cloned());
             }

@@ -15,7 +15,7 @@ use super::{FIRST_LOCAL_SOURCE, Session};
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::definitions::Local;
-use crate::engine::registry::{duplicate, no_room, whole};
+use crate::engine::registry::{duplicate, no_room};
 use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
 use crate::syntax::{ControlOption, counted};
 use crate::text::{SourceId, SourceText};
@@ -62,7 +62,7 @@ impl<S: FetchSource> Session<S> {
         let room = |diagnostics: &mut Diagnostics| {
             let locals = self.member.locals();
             if locals.iter().any(|local| *local.definition.name == *name) {
-                let place = whole(id, &sources);
+                let place = sources.whole(id);
                 return Err(duplicate(name, place, "per-context", diagnostics));
             }
             let registered = match given_name {

@@ -249,13 +249,9 @@ pub fn unknown_labels(
         let warning = Diagnostic::warning(Code::UnknownLabel, label.span, message);
         let meant = known.iter().copied().filter(|name| !OF_SERIES.contains(name));
         let near = nearest(name, meant.chain(OF_PMCD));
-        diagnostics.push(match near {
-            Some(near) => warning.help(format!("did you mean `{near}`?")).guess(label.span, near),
-            None => warning.help(
-                "hosts whose own labels (pmcd's) lack it as well are one group, with an empty \
-                 value",
-            ),
-        });
+        let otherwise =
+            "hosts whose own labels (pmcd's) lack it as well are one group, with an empty value";
+        diagnostics.push(warning.meant(label.span, near, otherwise));
     }
 }
 

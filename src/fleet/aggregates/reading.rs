@@ -489,16 +489,14 @@ impl<'r> Reader<'r> {
         let counted: Vec<&str> = counts_of_hosts().collect();
         let known = known.chain(counted);
         let known = known.filter(|known| **known != *self.current);
-        self.diagnostics.push(match nearest_after(self.diagnostics.len(), name, known) {
-            Some(near) => diagnostic.help(format!("did you mean `{near}`?")).guess(span, near),
-            None => {
-                let last = name.rsplit('.').next().unwrap_or(name);
-                diagnostic.help(format!(
-                    "define it for the hosts first, as in `own.{last} = {name}` (`definitions` of \
-                     their group, or -c), and take `own.{last}` here"
-                ))
-            }
-        });
+        let near = nearest_after(self.diagnostics.len(), name, known);
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let otherwise = format!(
+            "define it for the hosts first, as in `own.{last} = {name}` (`definitions` of their \
+             group, or -c), and take `own.{last}` here"
+        );
+        let diagnostic = diagnostic.meant(span, near, otherwise);
+        self.diagnostics.push(diagnostic);
     }
 
     /// Reports a name of the fleet in an operand that hosts compute.

@@ -108,9 +108,9 @@ impl Reader<'_> {
         let tables = ["limits", "web", "group", "fleet", "sink"];
         self.only(table, TOP, &tables);
         let (interval, deadline) = self.times(table, DEFAULT_INTERVAL, None);
-        let limits = self.section(table, "limits").map(|table| self.limits(table));
-        let web = self.section(table, "web").map(|table| self.web(table));
-        let groups = table.get("group").map_or_else(Vec::new, |list| self.document.tables(list));
+        let limits = self.document.section(table, "limits").map(|table| self.limits(table));
+        let web = self.document.section(table, "web").map(|table| self.web(table));
+        let groups = self.document.tables(table, "group");
         if groups.is_empty() {
             let start = self.document.span(0..0);
             let help = "a group begins with `[[group]]`, and names its targets and definitions";
@@ -121,7 +121,7 @@ impl Reader<'_> {
             .filter_map(|(table, span)| self.group(table, span, interval, deadline))
             .collect();
         let fleet = table.get("fleet").and_then(|value| self.fleet(value, &groups));
-        let sinks = table.get("sink").map_or_else(Vec::new, |list| self.document.tables(list));
+        let sinks = self.document.tables(table, "sink");
         if let Some((_, span)) = sinks.get(MAX_SINKS) {
             self.document.error(*span, format!("there are more than {MAX_SINKS} sinks"));
         }
@@ -199,10 +199,6 @@ impl Reader<'_> {
         read(self, table.get(key)?)
     }
 
-    fn section<'v, 't>(&mut self, table: &'v Table<'t>, name: &str) -> Option<&'v Table<'t>> {
-        self.document.table(table.get(name)?)
-    }
-
     /// Reports names that two tables of a list share.
     fn once(&mut self, table: &Table<'_>, key: &str, plural: &str) {
         let tables = table.get(key).and_then(|value| value.get_ref().as_array());
@@ -261,7 +257,7 @@ impl Reader<'_> {
         let (targets, definitions) = (files("targets"), files("definitions"));
         let (interval, deadline) = self.times(table, interval, deadline);
         let deadline = deadline.unwrap_or_else(|| default_deadline(interval));
-        let labels = self.section(table, "labels").map(|table| self.labels(table));
+        let labels = self.document.section(table, "labels").map(|table| self.labels(table));
         let encryptions = [
             ("off", Encryption::Off),
             ("relaxed", Encryption::Relaxed),

@@ -11,7 +11,7 @@ use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp, ValueType,
 };
 use pmderive_runtime::program::{Binding, OutputId, Status};
-use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 use super::columns::{Column, write_numbers};
@@ -307,14 +307,13 @@ impl Feed for Values {
 
 impl MetricValues {
     fn write(&self, value_type: ValueType, writer: &mut ResultWriter<'_>) {
-        /// Type codes of text and opaque bytes.
-        const TEXT: u8 = 6;
-        const AGGREGATE: u8 = 7;
+        /// Type code of text.
+        const TEXT: u8 = ValueType::String.code() as u8;
         if !self.texts.is_empty() {
             for (id, bytes) in self.ids.iter().zip(&self.texts) {
                 match value_type {
                     ValueType::String => writer.pieces(*id, TEXT, &[bytes, &[0]]),
-                    _ => writer.pieces(*id, AGGREGATE, &[bytes]),
+                    _ => writer.block(*id, BlockValue::Aggregate(bytes)),
                 }
             }
             return;

@@ -269,7 +269,7 @@ impl File<'_> {
     fn tell_duplicates(&mut self) {
         if let Some(more) = self.duplicates.checked_sub(MAX_MISTAKES).filter(|more| *more > 0) {
             let message = format!("{more} more targets of this file are listed twice");
-            let warning = Diagnostic::warning(Code::BadServeFile, self.range(0, 0), message);
+            let warning = Diagnostic::warning(Code::BadServeFile, self.within(0..0), message);
             self.diagnostics.push(warning.help("each host counts where it is listed first"));
         }
     }
@@ -281,7 +281,7 @@ impl File<'_> {
         let mark = if error.line() == 1 && self.text.starts_with('\u{feff}') { 3 } else { 0 };
         let offset = (mark + before + error.column().saturating_sub(1)).min(self.text.len());
         let offset = self.text.floor_char_boundary(offset);
-        let span = self.range(offset, offset + 1);
+        let span = self.within(offset..offset + 1);
         let words = error.to_string();
         let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
         let words = without(words, secrets_in(words));
@@ -290,13 +290,9 @@ impl File<'_> {
         self.error(span, format!("this is no list of targets: {words}"), help);
     }
 
-    fn range(&self, start: usize, end: usize) -> Span {
-        let inside = |offset: usize| {
-            let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
-            u32::try_from(offset).unwrap_or(u32::MAX)
-        };
-        let start = inside(start);
-        Span::new(self.source, start, inside(end).max(start))
+    /// The place of a range of the file's bytes.
+    fn within(&self, range: Range<usize>) -> Span {
+        Span::within(self.source, self.text, range)
     }
 
     /// The place of a text; the start of the file for one with escapes.
@@ -304,9 +300,9 @@ impl File<'_> {
         match text.0 {
             Cow::Borrowed(text) => {
                 let start = (text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-                self.range(start, start + text.len().min(MAX_TEXT_BYTES))
+                self.within(start..start + text.len().min(MAX_TEXT_BYTES))
             }
-            Cow::Owned(_) => self.range(0, 0),
+            Cow::Owned(_) => self.within(0..0),
         }
     }
 
@@ -314,7 +310,7 @@ impl File<'_> {
     fn place(&self, text: &Text<'_>, at: usize) -> Span {
         let span = self.span(text);
         match text.0 {
-            Cow::Borrowed(_) => self.range(span.start as usize + at, span.start as usize + at + 1),
+            Cow::Borrowed(_) => self.within(span.start as usize + at..span.start as usize + at + 1),
             Cow::Owned(_) => span,
         }
     }

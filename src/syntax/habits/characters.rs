@@ -6,11 +6,11 @@
 
 use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
-use crate::text::Span;
+use crate::text::{Span, offset};
 
 use super::super::lexical::without_quotes;
 use super::super::names::is_metric_name;
-use super::super::origin::{Origin, offset};
+use super::super::origin::Origin;
 use super::super::token::{Invalid, Token, TokenAt, text_expected};
 use super::is_understood;
 
@@ -87,6 +87,11 @@ impl<'t> Characters<'_, 't> {
         self.origin.span(self.tokens[first].start, self.tokens[last].end)
     }
 
+    /// The text from one token to another.
+    pub(super) fn text_of(&self, first: usize, last: usize) -> &'t str {
+        self.slice(self.tokens[first].start, self.tokens[last].end)
+    }
+
     pub(super) fn slice(&self, start: u32, end: u32) -> &'t str {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
@@ -126,7 +131,7 @@ impl<'t> Characters<'_, 't> {
         if last == index {
             return None;
         }
-        let name = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let name = self.text_of(index, last);
         let diagnostic = self
             .error(index, last, "definitions have no variables")
             .help(format!("write the value of `{name}`; `matchinst()` selects several instances"));
@@ -186,7 +191,7 @@ impl<'t> Characters<'_, 't> {
         let is_close =
             |at: &TokenAt<'_>| at.token == Token::Invalid(Invalid::Character('\u{ff09}'));
         let last = self.tokens.iter().rposition(is_close).filter(|last| *last > index)?;
-        let text = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let text = self.text_of(index, last);
         let plain = text.replace('\u{ff08}', "(").replace('\u{ff09}', ")").replace('\u{ff0c}', ",");
         let diagnostic = self
             .error(index, last, "these parentheses are wider than those of expressions")
@@ -339,7 +344,7 @@ impl<'t> Characters<'_, 't> {
 
     /// `<< 3`
     fn shift(&self, index: usize) -> FoundHabit<'t> {
-        let text = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
+        let text = self.text_of(index, index + 1);
         let error = self.error(index, index + 1, format!("`{text}` is no operator"));
         let by = match self.at(index + 2) {
             Some(Token::Integer(number)) => number.parse::<u32>().ok().filter(|by| *by < 32),

@@ -10,7 +10,7 @@ use super::binding::level;
 use super::clauses::Clause;
 
 /// Largest number of tokens to examine for one clause.
-const MAX_RUN: usize = 1_000;
+pub(super) const MAX_RUN: usize = 1_000;
 
 /// A part of a form.
 #[derive(Clone, Copy)]
@@ -139,7 +139,7 @@ struct TokenView<'l, 't> {
     after: usize,
 }
 
-impl TokenView<'_, '_> {
+impl<'t> TokenView<'_, 't> {
     /// The clause whose first word begins at the token `word`.
     fn matched(&self, clause: &'static Clause, word: usize) -> Option<FoundClause> {
         let form: Vec<Part<'_>> = parts(clause.form).collect();
@@ -215,20 +215,23 @@ impl TokenView<'_, '_> {
         (self.tokens[last].end as usize == end).then_some(last)
     }
 
+    fn at(&self, index: usize) -> Option<Token<'t>> {
+        self.tokens.get(index).map(|at| at.token)
+    }
+
     /// The `)` of the `(` at a token.
     fn close(&self, open: usize) -> Option<usize> {
         self.delimiters.pair(open).filter(|pair| pair.open == open).and_then(|pair| pair.close)
     }
 
     fn is_name(&self, index: usize) -> bool {
-        let is_called = self.tokens.get(index + 1).is_some_and(|at| at.token == Token::LeftParen);
-        matches!(self.tokens.get(index).map(|at| at.token), Some(Token::Name(_))) && !is_called
+        let is_called = self.at(index + 1) == Some(Token::LeftParen);
+        matches!(self.at(index), Some(Token::Name(_))) && !is_called
     }
 
     fn is_number(&self, index: usize) -> bool {
-        let token = self.tokens.get(index).map(|at| at.token);
         matches!(
-            token,
+            self.at(index),
             Some(Token::Integer(_) | Token::Double(_) | Token::Invalid(Invalid::TooLarge))
         )
     }
@@ -240,8 +243,7 @@ impl TokenView<'_, '_> {
     }
 
     fn is_quoted(&self, index: usize) -> bool {
-        let token = self.tokens.get(index).map(|at| at.token);
-        matches!(token, Some(Token::Str(_) | Token::Invalid(Invalid::SingleQuoted)))
+        matches!(self.at(index), Some(Token::Str(_) | Token::Invalid(Invalid::SingleQuoted)))
     }
 
     /// True for `word(a, b)`, a call of some function.
@@ -253,8 +255,7 @@ impl TokenView<'_, '_> {
     /// Last token of the operand that begins at a token.
     fn operand(&self, index: usize) -> Option<usize> {
         let token = self.tokens.get(index)?.token;
-        let is_paren =
-            |index: usize| self.tokens.get(index).is_some_and(|at| at.token == Token::LeftParen);
+        let is_paren = |index: usize| self.at(index) == Some(Token::LeftParen);
         let last = match token {
             Token::LeftParen => self.close(index)?,
             token if token.is_function() => self.close(index + 1)?,
@@ -268,7 +269,7 @@ impl TokenView<'_, '_> {
             | Token::Invalid(Invalid::Refused) => index,
             _ => return None,
         };
-        let next = self.tokens.get(last + 1).map(|at| at.token);
+        let next = self.at(last + 1);
         Some(last + usize::from(matches!(next, Some(Token::Instance(_)))))
     }
 
@@ -298,7 +299,7 @@ impl TokenView<'_, '_> {
     fn run(&self, start: usize, end: Option<&str>, own: &str) -> Option<usize> {
         let mut index = start;
         loop {
-            let is_end = match self.tokens.get(index).map(|at| at.token) {
+            let is_end = match self.at(index) {
                 None | Some(Token::RightParen | Token::Comma) => {
                     if end.is_some() {
                         return None;

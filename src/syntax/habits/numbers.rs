@@ -20,7 +20,7 @@ impl<'t> Characters<'_, 't> {
         let whole = self.span(first, last);
         let message = "units do not stand behind a number";
         let error = unexpected(whole, message);
-        let spelling = self.slice(self.tokens[first].start, self.tokens[last].end);
+        let spelling = self.text_of(first, last);
         let letter = spelling.strip_prefix(number).unwrap_or_default().trim();
         if let Some(written) = in_full(number, letter) {
             return error
@@ -125,7 +125,7 @@ impl<'t> Characters<'_, 't> {
             return None;
         }
         let whole = self.span(index, last);
-        let spelling = self.slice(self.tokens[index].start, self.tokens[last].end);
+        let spelling = self.text_of(index, last);
         let groups: Vec<&str> = spelling.split(',').collect();
         let joined = groups.concat();
         let token = Some(Token::Integer("0"));
@@ -177,7 +177,7 @@ impl<'t> Characters<'_, 't> {
         if !is_end || before == Some(Token::Comma) || is_letter {
             return None;
         }
-        let number = self.slice(self.tokens[index].start, self.tokens[index].end);
+        let number = self.text_of(index, index);
         let diagnostic = self.number_with_units((index, last), number, &units, out);
         Some(FoundHabit { diagnostic, last, token: Some(Token::Integer("0")) })
     }

@@ -13,7 +13,7 @@ impl<'t> Characters<'_, 't> {
             return None;
         }
         let last = self.pattern_behind(index + 1);
-        let mark = self.slice(self.tokens[index].start, self.tokens[index + 1].end);
+        let mark = self.text_of(index, index + 1);
         let diagnostic = self
             .error(index, index + 1, format!("`{mark}` is no operator: values match no patterns"))
             .help(

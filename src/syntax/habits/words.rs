@@ -13,8 +13,9 @@ use super::super::repair::{Repair, unexpected};
 use super::super::token::{Invalid, Token, TokenAt};
 use super::binding;
 use super::calls::change_of_aggregate;
+use super::characters::Characters;
 use super::clauses::{CLAUSES, Clause};
-use super::forms::{self, FoundClause, Part};
+use super::forms::{self, FoundClause, MAX_RUN, Part};
 use super::marks::MARKS;
 use super::matchers::like;
 use super::{Understood, filled, understood};
@@ -36,13 +37,10 @@ const UNFINISHED: [(&str, &str); 9] = [
     ("like", "`matchinst()` chooses instances by a pattern"),
 ];
 
-/// Largest number of tokens to search for operators beside one.
-const MAX_RUN: usize = 1_000;
-
 /// Reports notation with foreign marks, before single characters are reported;
 /// returns the tokens without it.
 pub(in crate::syntax) fn marks<'t>(
-    text: &str,
+    text: &'t str,
     tokens: &[TokenAt<'t>],
     origin: &Origin,
     language: Language,
@@ -53,8 +51,8 @@ pub(in crate::syntax) fn marks<'t>(
     }
     let delimiters = Delimiters::new(tokens);
     let found = forms::find(text, tokens, &delimiters, MARKS, |_| true);
-    let clauses = Clauses { text, tokens, origin, language };
-    diagnostics.extend(found.iter().map(|one| clauses.diagnostic(one)));
+    let clauses = Characters { text, tokens, origin, language };
+    diagnostics.extend(found.iter().map(|one| clauses.clause(one)));
     (!found.is_empty()).then(|| forms::replaced(tokens, &found))
 }
 
@@ -72,8 +70,8 @@ pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
     }
     for one in &found {
         let Repair { text, tokens, origin, language, .. } = repair;
-        let clauses = Clauses { text, tokens, origin, language: *language };
-        let diagnostic = clauses.diagnostic(one);
+        let clauses = Characters { text, tokens, origin, language: *language };
+        let diagnostic = clauses.clause(one);
         // Parts that the replacement leaves out need no report of their own.
         for (place, first, last) in &one.places {
             if !super::uses(one.clause.write, *place) {
@@ -86,27 +84,14 @@ pub(in crate::syntax) fn clauses(repair: &mut Repair<'_, '_>) {
     repair.set_tokens(tokens);
 }
 
-/// The tokens with their clauses.
-struct Clauses<'c, 't> {
-    text: &'c str,
-    tokens: &'c [TokenAt<'t>],
-    origin: &'c Origin,
-    language: Language,
-}
-
-impl Clauses<'_, '_> {
-    fn slice(&self, first: usize, last: usize) -> &str {
-        &self.text[self.tokens[first].start as usize..self.tokens[last].end as usize]
-    }
-
-    fn diagnostic(&self, found: &FoundClause) -> Diagnostic {
+impl Characters<'_, '_> {
+    /// The mistake of a clause.
+    fn clause(&self, found: &FoundClause) -> Diagnostic {
         let FoundClause { clause, first, last, word, places } = found;
-        let span = |first: usize, last: usize| {
-            self.origin.span(self.tokens[first].start, self.tokens[last].end)
-        };
-        let whole = span(*first, *last);
-        let message = clause.message.replace("$0", self.slice(word.0, word.1));
-        let diagnostic = unexpected(span(word.0, word.1), message);
+        let whole = self.span(*first, *last);
+        let spelling = self.text_of(word.0, word.1);
+        let diagnostic =
+            unexpected(self.span(word.0, word.1), clause.message.replace("$0", spelling));
         if clause.leaves_nothing() {
             return diagnostic.help(clause.help).guess(whole, "");
         }
@@ -121,17 +106,16 @@ impl Clauses<'_, '_> {
             _ if is_refused_call => self.change_of_aggregate(places),
             template => written(template, &texts, self.language),
         };
-        let token = |index: usize| self.tokens.get(index).map(|at| at.token);
-        let (before, after) = (first.checked_sub(1).and_then(token), token(last + 1));
+        let before = first.checked_sub(1).and_then(|before| self.at(before));
+        let after = self.at(last + 1);
         // The clause would capture `2 * a is 1` instead of `2 * (a is 1)`, and `a / 2 div b`
         // instead of `a / (2 div b)`.
         let takes_too_little =
             clause.binds_like.is_some_and(|like| binding::takes_more(like, before, after));
         // The order of the two in other languages varies.
-        let word = self.slice(word.0, word.1);
         let is_repeated = clause.is_certain
-            && token(last + 1).is_some()
-            && self.text[self.tokens[last + 1].start as usize..].starts_with(word);
+            && after.is_some()
+            && self.text[self.tokens[last + 1].start as usize..].starts_with(spelling);
         let text = text.filter(|_| !takes_too_little && !is_repeated);
         let Some(text) = text else { return diagnostic.help(clause.help) };
         let text = binding::enclosed(&text, before, after, self.language);
@@ -151,7 +135,7 @@ impl Clauses<'_, '_> {
     fn change_of_aggregate(&self, places: &[(char, usize, usize)]) -> Option<String> {
         let place = |wanted| places.iter().find(|(place, ..)| *place == wanted);
         let (&(_, aggregate, _), &(_, first, last)) = (place('1')?, place('2')?);
-        let aggregate = self.slice(aggregate, aggregate);
+        let aggregate = self.text_of(aggregate, aggregate);
         change_of_aggregate(aggregate, self.text, &self.tokens[first..=last], self.language)
     }
 
@@ -171,7 +155,7 @@ impl Clauses<'_, '_> {
         let (form, template) = (clause.form, clause.write);
         let mut texts = Vec::with_capacity(places.len() + 2);
         for (place, first, last) in places {
-            let text = self.slice(*first, *last);
+            let text = self.text_of(*first, *last);
             let is_quoted =
                 forms::parts(form).any(|part| matches!(part, Part::Quoted(one) if one == *place));
             let text = match is_quoted {

@@ -217,7 +217,7 @@ impl Wire {
 }
 
 /// Type code of opaque bytes.
-const AGGREGATE: u8 = 7;
+pub(super) const AGGREGATE: u8 = 7;
 
 impl<'a> WireValues<'a> {
     #[inline]

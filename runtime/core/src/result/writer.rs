@@ -2,6 +2,7 @@
 //! sources in memory, interpolation, derived metrics, tests.
 
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
+use crate::result::wire::AGGREGATE;
 use crate::result::{Columns, Content, Form, ResultPart, ValueSet};
 
 /// A value that is not a 32-bit integer.
@@ -146,7 +147,6 @@ impl<'p> ResultWriter<'p> {
 
 /// Type code of text.
 const TEXT: u8 = 6;
-const AGGREGATE: u8 = 7;
 
 #[cfg(test)]
 mod tests {

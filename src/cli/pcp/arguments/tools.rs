@@ -50,36 +50,38 @@ impl Tool {
         TOOLS.into_iter().find(|tool| tool.command == command)
     }
 
+    /// The options of the tool in any version.
+    fn all(&self) -> impl Iterator<Item = &'static PcpOption> + Clone + use<> {
+        self.sections.iter().flat_map(|section| section.options)
+    }
+
     /// True if one of the tools has an option with this word, in any version.
     pub fn any_has(word: &str) -> bool {
-        let mut options = TOOLS.iter().flat_map(|tool| tool.sections).flat_map(|one| one.options);
-        options.any(|option| option.word == word)
+        TOOLS.iter().flat_map(|tool| tool.all()).any(|option| option.word == word)
     }
 
     /// True if the tool has an option with this letter, in any version.
     pub fn has_letter(&self, letter: char) -> bool {
-        let mut options = self.sections.iter().flat_map(|section| section.options);
-        options.any(|option| option.letter == Some(letter))
+        self.all().any(|option| option.letter == Some(letter))
     }
 
     /// True if the tool obeys an option. Variables give it further ones; it obeys those that
     /// choose the time to report on.
     pub fn needs(&self, word: &str) -> bool {
-        let mut options = self.sections.iter().flat_map(|section| section.options);
-        ["start", "finish", "align"].contains(&word) || options.any(|option| option.word == word)
+        ["start", "finish", "align"].contains(&word) || self.all().any(|one| one.word == word)
     }
 
     /// The options of the tool in a version.
     pub fn options(&self, dialect: Dialect) -> impl Iterator<Item = &'static PcpOption> + Clone {
         let is_known = move |option: &&PcpOption| !option.is_new || dialect != Dialect::Pcp6_0;
-        self.sections.iter().flat_map(|section| section.options).filter(is_known)
+        self.all().filter(is_known)
     }
 }
 
 impl PcpOption {
     /// The option with this word, of any tool.
     pub fn of_variable(word: &str) -> &'static PcpOption {
-        let options = TOOLS.iter().flat_map(|tool| tool.sections).flat_map(|one| one.options);
+        let options = TOOLS.iter().flat_map(|tool| tool.all());
         let found = options.chain(ONLY_VARIABLES).find(|option| option.word == word);
         found.unwrap_or(&DEBUG)
     }
