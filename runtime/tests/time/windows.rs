@@ -41,7 +41,7 @@ fn shown(time: Option<Timestamp>) -> String {
 /// The library's answer, in the fields of the oracle.
 fn ours(zone: &str, bounds: (&str, &str), options: [Option<&str>; 4]) -> Vec<String> {
     let [start, finish, align, origin] = options;
-    let spec = WindowSpec { start, finish, align, origin };
+    let spec = WindowSpec { start, finish, align, origin, as_libpcp: true };
     let bounds = (timestamp(bounds.0).unwrap(), timestamp(bounds.1));
     match TimeWindow::parse(&spec, bounds, &TimeZone::parse(zone)) {
         Ok(window) => {
@@ -239,4 +239,32 @@ fn random_windows_are_those_of_libpcp() {
         wrong.len(),
         wrong[..wrong.len().min(20)].join("\n")
     );
+}
+
+/// Unless libpcp's reading is asked for, a time is the one that was written.
+#[test]
+fn times_are_those_that_were_written() {
+    let zone = TimeZone::parse("AEST-10AEDT-11,M10.1.0,M4.1.0/3");
+    let bounds = (Timestamp::new(1_455_072_000, 0), Some(Timestamp::new(1_455_200_000, 0)));
+    let start = |text| {
+        let spec = WindowSpec { start: Some(text), ..WindowSpec::default() };
+        let read = |spec| TimeWindow::parse(&spec, bounds, &zone).ok().map(|window| window.start);
+        [read(spec), read(WindowSpec { as_libpcp: true, ..spec })]
+            .map(|time| time.map_or_else(|| "refused".to_owned(), |time| time.to_string()))
+    };
+    for (text, time, to_libpcp) in [
+        ("@14:39:14.883562", "1455075554.883562000", "1455075554.883561999"),
+        ("@14:39:59.9999999999", "1455075599.999999999", "1455075599.999999999"),
+        ("2016-02-10T03:39:14.883562000Z", "1455075554.883562000", "refused"),
+        ("2016-02-10T14:39:14.883562000+11:00", "1455075554.883562000", "refused"),
+        ("@2016-02-10T03:39:14Z", "1455075554.000000000", "refused"),
+        ("2016-02-10 14:39:14.5", "1455075554.500000000", "refused"),
+        // libpcp takes the T for a zone.
+        ("2016-02-10T14:39:14", "1455075554.000000000", "1455089954.000000000"),
+        ("2016-02-10 14:39:14", "1455075554.000000000", "1455075554.000000000"),
+        ("2016-02-11", "1455109200.000000000", "1455109200.000000000"),
+        ("2016-02-30T14:39:14", "refused", "refused"),
+    ] {
+        assert_eq!(start(text), [time, to_libpcp], "{text}");
+    }
 }

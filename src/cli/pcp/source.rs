@@ -170,7 +170,8 @@ impl ToolSource {
         messages: &Messages,
     ) -> Result<TimeWindow, Stop> {
         let bounds = self.bounds(messages);
-        let window = TimeWindow::parse(spec, bounds, &self.zone)
+        let spec = WindowSpec { as_libpcp: self.dialect != Dialect::Fixed, ..*spec };
+        let window = TimeWindow::parse(&spec, bounds, &self.zone)
             .map_err(|error| Stop::tool(&[&"invalid time window.\n", &error, &"\n"]))?;
         // PCP's tools go on without a message.
         if let Some(warning) = window.warning.as_ref().filter(|_| !messages.are_of_tool()) {
@@ -198,7 +199,7 @@ impl ToolSource {
         let window = time.window();
         if self.is_archive() {
             self.tell_zone(messages)?;
-            if window != WindowSpec::default() {
+            if !window.is_whole() {
                 let origin = self.window(&window, messages)?.origin;
                 self.origin = Some(match self.dialect {
                     // Version 6 drops everything below microseconds.

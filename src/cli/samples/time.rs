@@ -82,7 +82,7 @@ impl TimeArguments {
             let wrong = "-S, -A, -O and --reverse choose a part of an archive (-a ARCHIVE)";
             return Err(Stop::Usage(wrong.to_owned()));
         }
-        let is_whole = window == WindowSpec::default();
+        let is_whole = window.is_whole();
         let bounds = match is_whole {
             // Nobody asks for the end, so that it need not be looked for.
             true => TimeBounds::live(),

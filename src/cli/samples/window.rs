@@ -10,7 +10,7 @@ use crate::cli::messages::Messages;
 /// time have but an origin; the others come from the environment.
 #[derive(Debug, Default, Args)]
 pub struct WindowOptions {
-    /// Begin at this time, such as `@10:00`, or `5min` after the start.
+    /// Begin at this time, such as `@10:00` or `2024-02-29T10:00Z`, or `5min` after the start.
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     pub start: Option<String>,
     /// End at this time.
@@ -39,6 +39,7 @@ impl WindowOptions {
             finish: self.finish.as_deref(),
             align: self.align.as_deref(),
             origin: self.origin.as_deref(),
+            as_libpcp: false,
         }
     }
 }

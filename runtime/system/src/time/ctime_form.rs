@@ -83,11 +83,12 @@ impl Scanner<'_> {
 }
 
 impl DateParts {
-    /// Reads a text.
+    /// Reads a text. Fractions of a second are cut as by libpcp, or nearest to what is
+    /// written.
     ///
     /// # Errors
     /// The text contains something else, or too little.
-    pub fn parse(text: &str) -> Result<DateParts, Fault> {
+    pub fn parse(text: &str, as_libpcp: bool) -> Result<DateParts, Fault> {
         let mut rest = Scanner { text, at: 0 };
         let mut parts = DateParts::default();
         let weekday = rest.word(&WEEKDAYS);
@@ -109,10 +110,14 @@ impl DateParts {
             if rest.sign(':')
                 && let Some(seconds) = rest.number(0.0..=61.0)
             {
-                // Both numbers are small and not negative, so the conversions
-                // are exact.
+                // The number is small and not negative. A fraction that rounds to a
+                // second stays below it.
+                let nanoseconds = seconds.fract() * 1e9;
                 parts.second = Some(seconds.trunc() as i64);
-                parts.nanosecond = (seconds.fract() * 1e9) as u32;
+                parts.nanosecond = match as_libpcp {
+                    true => nanoseconds as u32,
+                    false => (nanoseconds.round() as u32).min(999_999_999),
+                };
             }
         }
         let before = rest.at;

@@ -4,16 +4,17 @@
 //! ```text
 //!   5min  +5min        after the start
 //!   -5min              before the end, if there is one
-//!   @10:30  @Feb 29    date_parts: in the order of ctime(3)
-//!   2024-02-29         free_date, also what the others do not understand
+//!   @10:30  @Feb 29    ctime_form: in the order of ctime(3)
+//!   2024-02-29T10:30Z  rfc_3339
+//!   2024-02-29         date_form, also what the others do not understand
 //! ```
 
 use pmderive_core::model::{Timestamp, parse_interval, trim_c_space};
 
-use super::TimeZone;
 use super::ctime_form::{DateParts, Fault, UNEXPECTED};
 use super::date_form;
 use super::date_words::UNITS;
+use super::{BrokenDown, TimeZone};
 
 /// The times and the zone that a text may refer to.
 pub(super) struct Reference<'z> {
@@ -22,6 +23,8 @@ pub(super) struct Reference<'z> {
     pub end: Option<Timestamp>,
     pub now: Timestamp,
     pub zone: &'z TimeZone,
+    /// See [`super::WindowSpec::as_libpcp`].
+    pub as_libpcp: bool,
 }
 
 /// A text that is not a point in time: the part that was read, and the fault in
@@ -36,8 +39,13 @@ impl Reference<'_> {
     /// because the free form does not say where it fails.
     pub fn parse(&self, text: &str) -> Result<Timestamp, TimeFault> {
         let text = trim_c_space(text);
+        if !self.as_libpcp
+            && let Some(time) = self.rfc_3339(text.strip_prefix('@').unwrap_or(text))
+        {
+            return Ok(time);
+        }
         let (rest, fault) = if let Some(rest) = text.strip_prefix('@') {
-            let read = DateParts::parse(rest)
+            let read = DateParts::parse(rest, self.as_libpcp)
                 .and_then(|parts| parts.time(self.start, self.zone).ok_or((0, UNEXPECTED)));
             match read {
                 Ok(time) => return Ok(time),
@@ -62,6 +70,28 @@ impl Reference<'_> {
             }
         };
         self.free(rest).ok_or_else(|| (rest.to_owned(), fault))
+    }
+
+    /// Reads a date and a time of RFC 3339, in the zone if it has no offset of its own.
+    fn rfc_3339(&self, text: &str) -> Option<Timestamp> {
+        let text = text.trim();
+        if let Ok(time) = text.parse::<jiff::Timestamp>() {
+            let nsec = i64::from(time.subsec_nanosecond());
+            return Some(Timestamp::new(time.as_second(), nsec));
+        }
+        // Other texts with a date are in the free form, too.
+        let date: jiff::civil::DateTime = text.parse().ok().filter(|_| text.contains(':'))?;
+        let nsec = date.subsec_nanosecond().unsigned_abs();
+        let date = BrokenDown {
+            year: date.year().into(),
+            month: date.month().into(),
+            day: date.day().into(),
+            hour: date.hour().into(),
+            minute: date.minute().into(),
+            second: date.second().into(),
+            ..self.zone.local(Timestamp::default())
+        };
+        Some(Timestamp { sec: date.second_in(self.zone, None)?, nsec })
     }
 
     /// Reads a date in free form.

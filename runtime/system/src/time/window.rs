@@ -19,13 +19,21 @@ pub struct WindowSpec<'t> {
     pub align: Option<&'t str>,
     /// `-O`: the first time to look at within the window.
     pub origin: Option<&'t str>,
+    /// Read dates just as libpcp: those of RFC 3339, `2024-02-29T18:30:00.5Z`, are refused or
+    /// taken for others, and `@10:00:00.883562` may be a nanosecond less.
+    pub as_libpcp: bool,
 }
 
 impl WindowSpec<'_> {
     /// True if the options make sense for a live source, which has no past:
     /// they give at most the end of the window.
     pub fn is_live(&self) -> bool {
-        *self == WindowSpec { finish: self.finish, ..WindowSpec::default() }
+        [self.start, self.align, self.origin].iter().all(Option::is_none)
+    }
+
+    /// True if the options choose nothing.
+    pub fn is_whole(&self) -> bool {
+        self.is_live() && self.finish.is_none()
     }
 }
 
@@ -136,7 +144,7 @@ impl TimeWindow {
         let time = |option, text: Option<&str>, start, end, otherwise| {
             let Some(text) = text else { return Ok(otherwise) };
             let end = Some(end).filter(|end| *end != FOREVER);
-            let reference = Reference { start, end, now, zone };
+            let reference = Reference { start, end, now, zone, as_libpcp: spec.as_libpcp };
             reference.parse(text).map_err(|misread| WindowError::new(option, misread))
         };
         let mut start = time(WindowOption::Start, spec.start, first, last, first)?.max(first);
@@ -204,7 +212,7 @@ pub fn fuzz_window(data: &[u8]) {
     let zone = TimeZone::parse_strict(lines.next().unwrap_or_default());
     let zone = zone.unwrap_or_else(|_| TimeZone::utc());
     let [start, finish, align, origin] = [(); 4].map(|()| lines.next());
-    let spec = WindowSpec { start, finish, align, origin };
+    let spec = WindowSpec { start, finish, align, origin, as_libpcp: false };
     let first = Timestamp { sec: 1_709_115_330, nsec: 250_000_000 };
     let last = Timestamp { sec: 1_709_283_907, nsec: 500_000_000 };
     for end in [Some(last), None] {

@@ -327,7 +327,12 @@ impl Report<'_> {
             Ok(Some(sample)) => Ok(sample),
             Err(status) => Err(status),
         };
-        if self.request.end.is_some_and(|end| time > end) {
+        let is_behind = |end: Timestamp| match self.source.dialect {
+            Dialect::Fixed => time > end,
+            // pmval compares binary numbers of seconds.
+            _ => time.to_seconds() > end.to_seconds(),
+        };
+        if self.request.end.is_some_and(is_behind) {
             return Ok(FetchOutcome::End);
         }
         match outcome {
