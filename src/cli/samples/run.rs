@@ -152,6 +152,12 @@ impl<'r> Run<'r> {
             true if samples.is_some() => First::Unshown,
             true => First::ShownWithValues,
         };
+        let is_fixed = arguments.definitions.language().dialect == Dialect::Fixed;
+        if session.needs_two_samples() && course.is_reverse && is_fixed {
+            let words = "towards the start rates and other differences have no values, as the \
+                         sample before is a later one";
+            messages.warning(&words);
+        }
         let mut sampler = Sampler::new(arguments.retry.patience());
         sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
         sampler.follower = follower;
