@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
-use crate::text::{offset, stray};
+use crate::text::{Span, offset, stray};
 
 use super::ast::Spanned;
 use super::config::{DefinitionItem, DefinitionReader, FileBeingRead, HelpText, TextKind, trimmed};
@@ -115,37 +115,43 @@ impl DefinitionReader {
         let metric: Spanned<Box<str>> =
             Spanned { value: name.into(), span: span(&line.origin, &range) };
         if !is_defined {
-            // A metric whose definition was refused needs no second complaint,
-            // but libpcp makes one.
-            if !self.refused.contains(name) || self.language.dialect != Dialect::Fixed {
-                let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = error(line, &range, message).pcp(not_defined(name, &pcp));
-                let known = self.defined.keys().map(|name| &**name);
-                let meant = nearest_after(reading.diagnostics.len(), name, known);
-                let otherwise = "a help text follows the definition of its metric";
-                reading.diagnostics.push(diagnostic.meant(metric.span, meant, otherwise));
-            }
-            return;
+            let told = self.of_unknown_metric(&metric, &pcp, reading.diagnostics.len());
+            return reading.diagnostics.extend(told);
         }
         let key = (metric.value.clone(), kind);
         let first = self.texts.get(&key);
         if first.is_some() || reading.earlier.has_text(name, kind) {
-            let attribute = &text[attribute];
-            let mut diagnostic = error(line, &range, format!("`{name}` has this text already"))
-                .label(metric.span, "given again here")
-                .help("the first text stays")
-                .pcp(pcp.error_with_line(format_args!(
-                    "duplicate value for attribute ({attribute}) of metric ({name})"
-                )));
-            if let Some(first) = first.filter(|first| first.source == metric.span.source) {
-                diagnostic = diagnostic.label(*first, "given here first");
-            }
-            return reading.diagnostics.push(diagnostic);
+            let said = pcp.error_with_line(format_args!(
+                "duplicate value for attribute ({}) of metric ({name})",
+                &text[attribute]
+            ));
+            return reading.diagnostics.push(given_again(&metric, first).pcp(said));
         }
         self.texts.insert(key, metric.span);
         let text =
             HelpText { metric, kind, text: stray::replaced(&value.text).into(), line: line.number };
         reading.items.push(DefinitionItem::Text(text));
+    }
+
+    /// The mistake of a text for a metric that no line before defines; `reported` mistakes
+    /// come before it. A metric whose definition was refused needs no second complaint, but
+    /// libpcp makes one.
+    fn of_unknown_metric(
+        &self,
+        metric: &Spanned<Box<str>>,
+        pcp: &FileLine<'_>,
+        reported: usize,
+    ) -> Option<Diagnostic> {
+        let name = &*metric.value;
+        if self.refused.contains(name) && self.language.dialect == Dialect::Fixed {
+            return None;
+        }
+        let message = format!("no metric `{name}` is defined before this line");
+        let known = self.defined.keys().map(|name| &**name);
+        let meant = nearest_after(reported, name, known);
+        let otherwise = "a help text follows the definition of its metric";
+        let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message);
+        Some(diagnostic.pcp(not_defined(name, pcp)).meant(metric.span, meant, otherwise))
     }
 
     /// The text after the `=` of an attribute, or the form of a line without
@@ -199,23 +205,14 @@ impl DefinitionReader {
                     let after = start + position + 1;
                     count(&lines.text()[start..after]);
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
-                    let extra = trimmed(rest, 0..rest.len());
-                    let has_rest = !extra.is_empty();
+                    let origin = Origin::new(source.source, offset(after));
+                    let ignored = behind_quote(rest, &origin);
+                    let has_rest = ignored.is_some();
                     let goes_on = lines.text()[start..after].contains('\n');
-                    if has_rest {
-                        let origin = Origin::new(source.source, offset(after));
-                        let place = span(&origin, &extra);
-                        let message = "text after the closing quote is ignored";
-                        let ignored = Diagnostic::warning(Code::BadAttribute, place, message);
-                        let ignored = match rest[extra.clone()].trim_matches([';', ',']) {
-                            "" => ignored.fix(place, ""),
-                            _ => ignored.help(QUOTED),
-                        };
-                        diagnostics.push(match extra_text(rest, goes_on) {
-                            "" => ignored,
-                            extra => ignored.pcp(pcp.extra_text(extra)),
-                        });
-                    }
+                    diagnostics.extend(ignored.map(|ignored| match extra_text(rest, goes_on) {
+                        "" => ignored,
+                        extra => ignored.pcp(pcp.extra_text(extra)),
+                    }));
                     lines.skip_line_of(start + position);
                     return Ok(AttributeText { text: plain.into(), is_quoted: true, has_rest });
                 }
@@ -236,6 +233,33 @@ impl DefinitionReader {
         );
         Err(LineForm::Unterminated)
     }
+}
+
+/// The mistake of a text that a metric has already; `first` is the place where it was given.
+fn given_again(metric: &Spanned<Box<str>>, first: Option<&Span>) -> Diagnostic {
+    let message = format!("`{}` has this text already", metric.value);
+    let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
+        .label(metric.span, "given again here")
+        .help("the first text stays");
+    match first.filter(|first| first.source == metric.span.source) {
+        Some(first) => diagnostic.label(*first, "given here first"),
+        None => diagnostic,
+    }
+}
+
+/// The warning of the rest of a line behind a closing quote, if there is one.
+fn behind_quote(rest: &str, origin: &Origin) -> Option<Diagnostic> {
+    let extra = trimmed(rest, 0..rest.len());
+    if extra.is_empty() {
+        return None;
+    }
+    let place = span(origin, &extra);
+    let message = "text after the closing quote is ignored";
+    let ignored = Diagnostic::warning(Code::BadAttribute, place, message);
+    Some(match rest[extra].trim_matches([';', ',']) {
+        "" => ignored.fix(place, ""),
+        _ => ignored.help(QUOTED),
+    })
 }
 
 /// libpcp's name for the text behind a quoted text. It skips the first byte if

@@ -158,39 +158,10 @@ impl<'b> Explainer<'b> {
         if let Some(TokenAt { token: Token::Str(text), start, end }) = before {
             return text_as_operand(text, origin.span(start, end));
         }
+        if operand_due && let Some(missing) = self.left_alone(index, before, at, origin) {
+            return missing;
+        }
         match at.token {
-            Token::Plus if operand_due => {
-                let error = error("`+` has nothing to its left".to_owned());
-                let error = match self.is_sign(index) {
-                    true => error.help("there is no sign `+`; leave it out").fix(span, ""),
-                    false => error.help("`+` stands between two operands"),
-                };
-                behind(error, "an operand is expected after this")
-            }
-            token if operand_due && token.is_binary_operator() => behind(
-                error(format!("{found} has nothing to its left"))
-                    .help("one operator stands between two operands; remove it")
-                    .guess(span, ""),
-                "an operand is expected after this",
-            ),
-            Token::Question if operand_due => behind(
-                error(format!("{found} has nothing to its left")).help(CHOICE),
-                "an operand is expected after this",
-            ),
-            Token::RightParen if operand_due => match before.map(|before| before.token) {
-                Some(Token::LeftParen) => {
-                    error("there is nothing between the parentheses".to_owned())
-                        .help("write an expression between them, or remove them")
-                }
-                _ => behind(
-                    error("an operand is expected before `)`".to_owned()),
-                    "nothing follows this",
-                ),
-            },
-            Token::Colon if operand_due => behind(
-                error("an operand is expected before `:`".to_owned()),
-                "nothing follows this",
-            ),
             Token::Colon => error("`:` without a `?` before it".to_owned()).help(CHOICE),
             Token::RightParen | Token::Comma if let Some(question) = self.open_question(index) => {
                 error(format!("{found} before the `:` of a `?`")).label(
@@ -243,6 +214,50 @@ impl<'b> Explainer<'b> {
                 }
             }
         }
+    }
+
+    /// The mistake of a token that needs an operand to its left, where none is; `None` for
+    /// other tokens.
+    fn left_alone(
+        &self,
+        index: usize,
+        before: Option<TokenAt<'_>>,
+        at: TokenAt<'_>,
+        origin: &Origin,
+    ) -> Option<Diagnostic> {
+        let span = origin.span(at.start, at.end);
+        let found = self.quote(at);
+        let error = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
+        let nothing = || error(format!("{found} has nothing to its left"));
+        let (error, fact) = match at.token {
+            Token::Plus if self.is_sign(index) => (
+                nothing().help("there is no sign `+`; leave it out").fix(span, ""),
+                "an operand is expected after this",
+            ),
+            Token::Plus => (
+                nothing().help("`+` stands between two operands"),
+                "an operand is expected after this",
+            ),
+            token if token.is_binary_operator() => (
+                nothing()
+                    .help("one operator stands between two operands; remove it")
+                    .guess(span, ""),
+                "an operand is expected after this",
+            ),
+            Token::Question => (nothing().help(CHOICE), "an operand is expected after this"),
+            Token::RightParen if before.is_some_and(|at| at.token == Token::LeftParen) => {
+                let error = error("there is nothing between the parentheses".to_owned());
+                return Some(error.help("write an expression between them, or remove them"));
+            }
+            Token::RightParen | Token::Colon => {
+                (error(format!("an operand is expected before {found}")), "nothing follows this")
+            }
+            _ => return None,
+        };
+        Some(match before {
+            Some(before) => error.label(origin.span(before.start, before.end), fact),
+            None => error,
+        })
     }
 
     /// Advice on joining two operands. One ends and the other begins with these

@@ -26,105 +26,139 @@ pub fn repair<'t>(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
-    let mut out: Vec<TokenAt<'t>> = Vec::with_capacity(tokens.len());
     let habits = Characters { text, tokens, origin, language };
+    let out = Vec::with_capacity(tokens.len());
+    let mut repair = LexicalRepair { habits, out, has_choice: false, diagnostics };
     let mut index = 0;
-    let mut has_choice = false;
-    while index < tokens.len() {
-        let at = tokens[index];
-        has_choice |= at.token == Token::Question;
-        let glued = glued_to_number(tokens, index);
-        if glued > index {
-            let end = tokens[glued].end;
-            let spelling = &text[at.start as usize..end as usize];
-            if !diagnostics.is_full() {
-                diagnostics.push(match units_behind(spelling, language) {
-                    Some((number, units)) => {
-                        habits.number_with_units((index, glued), number, units, &out)
-                    }
-                    None => stuck_number(spelling, origin.span(at.start, end), language),
-                });
-            }
-            out.push(TokenAt { token: Token::Invalid(Invalid::Refused), start: at.start, end });
-            index = glued + 1;
-            continue;
+    while index < tokens.len()
+        && let Some(next) = repair.token(index)
+    {
+        index = next;
+    }
+    repair.out
+}
+
+/// The tokens that are read, and those that count so far.
+struct LexicalRepair<'c, 't> {
+    habits: Characters<'c, 't>,
+    out: Vec<TokenAt<'t>>,
+    /// True after a `?`.
+    has_choice: bool,
+    diagnostics: &'c mut Diagnostics,
+}
+
+impl<'t> LexicalRepair<'_, 't> {
+    /// Takes the token at `index`, perhaps with those behind it; returns the index of the
+    /// next one. `None` if nothing behind it counts.
+    fn token(&mut self, index: usize) -> Option<usize> {
+        let at = self.habits.tokens[index];
+        self.has_choice |= at.token == Token::Question;
+        if let Some(next) = self.glued_run(index) {
+            return Some(next);
         }
-        if !diagnostics.is_full()
-            && tokens.len() <= MAX_TOKENS
-            && let Some(found) = habits.find(index, &out)
-        {
-            diagnostics.push(found.diagnostic);
-            let end = tokens[found.last].end;
-            out.extend(found.token.map(|token| TokenAt { token, start: at.start, end }));
-            index = found.last + 1;
-            continue;
+        if let Some(next) = self.habit(index) {
+            return Some(next);
         }
-        index += 1;
-        let why = match at.token {
-            Token::Invalid(why) if why != Invalid::Refused => why,
+        match at.token {
+            Token::Invalid(why) if why != Invalid::Refused => self.invalid(index, why),
             // A text that was refused as a whole has its report.
             _ => {
-                out.push(at);
-                continue;
+                self.out.push(at);
+                Some(index + 1)
             }
-        };
-        let before = out.last().map(|at| at.token);
+        }
+    }
+
+    /// A number with tokens that touch it.
+    fn glued_run(&mut self, index: usize) -> Option<usize> {
+        let Characters { text, tokens, origin, language } = self.habits;
+        let glued = glued_to_number(tokens, index);
+        if glued == index {
+            return None;
+        }
+        let (start, end) = (tokens[index].start, tokens[glued].end);
+        let spelling = &text[start as usize..end as usize];
+        if !self.diagnostics.is_full() {
+            self.diagnostics.push(match units_behind(spelling, language) {
+                Some((number, units)) => {
+                    self.habits.number_with_units((index, glued), number, units, &self.out)
+                }
+                None => stuck_number(spelling, origin.span(start, end), language),
+            });
+        }
+        self.out.push(TokenAt { token: Token::Invalid(Invalid::Refused), start, end });
+        Some(glued + 1)
+    }
+
+    /// A habit from another language.
+    fn habit(&mut self, index: usize) -> Option<usize> {
+        let tokens = self.habits.tokens;
+        if self.diagnostics.is_full() || tokens.len() > MAX_TOKENS {
+            return None;
+        }
+        let found = self.habits.find(index, &self.out)?;
+        self.diagnostics.push(found.diagnostic);
+        let (start, end) = (tokens[index].start, tokens[found.last].end);
+        self.out.extend(found.token.map(|token| TokenAt { token, start, end }));
+        Some(found.last + 1)
+    }
+
+    /// A text that is no token.
+    fn invalid(&mut self, index: usize, why: Invalid) -> Option<usize> {
+        let Characters { text, tokens, origin, language } = self.habits;
+        let at = tokens[index];
+        let rest = &tokens[index + 1..];
+        let spelling = &text[at.start as usize..at.end as usize];
+        let span = origin.span(at.start, at.end);
+        let before = self.out.last().map(|at| at.token);
+        let next = rest.first().map(|next| next.token);
+        let is_full = self.diagnostics.is_full();
         let token = match why {
-            Invalid::HalfOperator(_) if tokens.get(index).map(|at| at.token) == Some(at.token) => {
-                let end = tokens[index].end;
-                let meant = if why == Invalid::HalfOperator('&') { "&&" } else { "||" };
-                diagnostics.push(broken_operator(origin.span(at.start, end), meant));
+            Invalid::HalfOperator(half) if next == Some(at.token) => {
+                let end = rest[0].end;
+                let meant = if half == '&' { "&&" } else { "||" };
+                self.diagnostics.push(broken_operator(origin.span(at.start, end), meant));
                 let token = replacement(text, at, why, before, language);
-                out.push(TokenAt { token, start: at.start, end });
-                index += 1;
-                continue;
+                self.out.push(TokenAt { token, start: at.start, end });
+                return Some(index + 2);
             }
             Invalid::UnterminatedString if text_expected(before, language) => {
-                diagnostics.push(text_without_end(text, at, origin, &mut out));
-                continue;
+                self.diagnostics.push(text_without_end(text, at, origin, &mut self.out));
+                return Some(index + 1);
             }
             // The call reports a text in place of a pattern.
-            Invalid::SingleQuoted if at.end > at.start + 1 && begins_with_pattern(&out) => {
-                Token::Str(&text[at.start as usize + 1..at.end as usize - 1])
+            Invalid::SingleQuoted if spelling.len() > 1 && begins_with_pattern(&self.out) => {
+                Token::Str(&spelling[1..spelling.len() - 1])
             }
             Invalid::Character(bracket @ (']' | '}'))
-                if !diagnostics.is_full() && lacks_close(&out, &tokens[index..]) =>
+                if !is_full && lacks_close(&self.out, rest) =>
             {
-                let span = origin.span(at.start, at.end);
                 let message = format!("`{bracket}` closes no parenthesis");
-                diagnostics.push(
+                self.diagnostics.push(
                     Diagnostic::error(Code::UnbalancedDelimiter, span, message)
                         .help("remove it, or write `)`")
                         .guess(span, ")"),
                 );
                 Token::RightParen
             }
-            Invalid::SingleQuoted
-                if !diagnostics.is_full()
-                    && is_text_branch(
-                        &text[at.start as usize..at.end as usize],
-                        before,
-                        tokens.get(index).map(|next| next.token),
-                    ) =>
-            {
-                let span = origin.span(at.start, at.end);
-                diagnostics.extend(text_in_choice(&out, has_choice, span));
+            Invalid::SingleQuoted if !is_full && is_text_branch(spelling, before, next) => {
+                self.diagnostics.extend(text_in_choice(&self.out, self.has_choice, span));
                 Token::Invalid(Invalid::Refused)
             }
             Invalid::Character('#') => {
-                diagnostics.push(hash(text, at, origin));
-                break;
+                self.diagnostics.push(hash(text, at, origin));
+                return None;
             }
             _ => {
-                if !diagnostics.is_full() {
-                    diagnostics.push(report(text, at, why, before, origin, language));
+                if !is_full {
+                    self.diagnostics.push(report(text, at, why, before, origin, language));
                 }
                 replacement(text, at, why, before, language)
             }
         };
-        out.push(TokenAt { token, ..at });
+        self.out.push(TokenAt { token, ..at });
+        Some(index + 1)
     }
-    out
 }
 
 /// A `#` behind an expression: a comment, or an instance as pmie(1) names it.

@@ -18,6 +18,7 @@ use super::is_understood;
 pub(super) const MAX_TOKENS: usize = 400;
 
 /// The tokens of a refused text.
+#[derive(Clone, Copy)]
 pub(in crate::syntax) struct Characters<'c, 't> {
     pub text: &'t str,
     pub tokens: &'c [TokenAt<'t>],
