@@ -19,6 +19,7 @@
 
 pub mod escape;
 pub mod eval;
+mod evaluating;
 pub mod kernel;
 pub mod locks;
 pub mod memory;
@@ -27,6 +28,5 @@ pub mod pattern;
 pub mod position;
 pub mod program;
 pub mod result;
-mod sampling;
 pub mod source;
 pub mod weak_table;

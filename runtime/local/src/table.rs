@@ -104,24 +104,14 @@ pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: 
     let Some(number) = number else { return };
     let desc = values.desc();
     let value = match (desc.value_type, desc.semantics) {
-        (ValueType::U64, _) => AgentValue::U64(number),
-        (ValueType::I64, _) => match i64::try_from(number) {
-            Ok(number) => AgentValue::I64(number),
-            Err(_) => return,
-        },
-        (ValueType::U32, Semantics::Counter) => {
-            let [.., a, b, c, d] = number.to_be_bytes();
-            AgentValue::U32(u32::from_be_bytes([a, b, c, d]))
-        }
-        (ValueType::I32, _) => match i32::try_from(number) {
-            Ok(number) => AgentValue::I32(number),
-            Err(_) => return,
-        },
+        (ValueType::U64, _) => Some(AgentValue::U64(number)),
+        (ValueType::I64, _) => i64::try_from(number).ok().map(AgentValue::I64),
+        (ValueType::U32, Semantics::Counter) => Some(AgentValue::U32(number as u32)),
+        (ValueType::I32, _) => i32::try_from(number).ok().map(AgentValue::I32),
         // A type that the tables do not use ends in PM_ERR_TYPE.
-        _ => match u32::try_from(number) {
-            Ok(number) => AgentValue::U32(number),
-            Err(_) => return,
-        },
+        _ => u32::try_from(number).ok().map(AgentValue::U32),
     };
-    values.put(instance, value);
+    if let Some(value) = value {
+        values.put(instance, value);
+    }
 }

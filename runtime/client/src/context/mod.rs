@@ -1,4 +1,5 @@
-//! Contexts: open sources of metrics.
+//! Hosts as sources of metrics: calls of one block, those of the other are futures. What hosts
+//! say about their metrics is remembered, and lost connections are made again.
 //!
 //! A context implements [`pmderive_core::source::MetadataSource`] and
 //! [`pmderive_core::source::FetchSource`] over the modules below it.

@@ -204,7 +204,7 @@ fn decoded<'a>(
 }
 
 /// The place of bytes in an arena, as the bits of a lane.
-pub fn pack_range(start: usize, len: usize) -> u64 {
+fn pack_range(start: usize, len: usize) -> u64 {
     (start as u64) << 32 | len as u64 & 0xffff_ffff
 }
 

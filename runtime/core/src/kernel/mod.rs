@@ -117,21 +117,12 @@ impl Kernel {
     ) -> u64 {
         match self.native.get() {
             Some(code) => code.run(arenas, rows, first, count),
-            None => self.interpret(scratch, arenas, rows, first, count),
+            None => {
+                assert!(rows.fit(arenas), "rows reach beyond an arena");
+                let rows = rows.words(first, count);
+                interp::run_rows(&self.ir, &self.prepared, scratch, arenas, rows)
+            }
         }
-    }
-
-    /// Runs the kernel as [`Kernel::run`] does, but never natively.
-    pub fn interpret(
-        &self,
-        scratch: &mut interp::Scratch,
-        arenas: &mut Arenas<'_>,
-        rows: &Rows,
-        first: usize,
-        count: usize,
-    ) -> u64 {
-        assert!(rows.fit(arenas), "rows reach beyond an arena");
-        interp::run_rows(&self.ir, &self.prepared, scratch, arenas, rows.words(first, count))
     }
 
     /// Runs a map over lanes that are given as bits; see [`interp::Lanes`].

@@ -31,12 +31,6 @@ impl Timestamp {
         }
     }
 
-    /// The point in time with these seconds and microseconds, as in old archives and
-    /// PDUs.
-    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
-        Timestamp::new(sec, i64::from(usec) * 1000)
-    }
-
     /// The current time of this machine's clock (`pmtimespecNow(3)`,
     /// `pmtimevalNow(3)`).
     pub fn now() -> Timestamp {

@@ -1,8 +1,8 @@
 //! Fetches from a blocking source and evaluates the result, in one call.
 //!
-//! This module does the input and output that the evaluator leaves out: it asks
-//! the source for values and for facts about instances. For sources whose calls
-//! are futures, `pmderive_client::context` does it.
+//! The evaluator says what it needs; here the source is asked for it: values, and
+//! facts about instances. For sources whose calls are futures,
+//! `pmderive_client::context` does it.
 
 use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use crate::source::{FetchEvents, FetchSource, SourceError};
