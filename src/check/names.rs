@@ -262,17 +262,21 @@ impl Checker<'_> {
             let told = diagnostic.label(span, "taken for the name of a metric");
             return self.report(told.help(help));
         }
-        let fact = match (&near, name_mistake(name)) {
+        let mistake = name_mistake(name);
+        let fact = match (&near, &mistake) {
             (Some(near), _) if near.eq_ignore_ascii_case(name) => {
                 "the case of letters counts in names".to_owned()
             }
             (_, Some(mistake)) => mistake.rule.to_owned(),
             (_, None) => status.to_string().to_lowercase(),
         };
-        let otherwise = format!(
-            "no name is like it; where a metric may rightly be missing, write \
-             `defined({name}) ? {name} : novalue()`"
-        );
+        let otherwise = match mistake {
+            Some(_) => "no metric can have such a name".to_owned(),
+            None => format!(
+                "no name is like it; where a metric may rightly be missing, write \
+                 `defined({name}) ? {name} : novalue()`"
+            ),
+        };
         self.report(diagnostic.label(span, fact).meant(span, near.as_deref(), otherwise))
     }
 }

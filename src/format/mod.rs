@@ -163,7 +163,9 @@ impl<'t> Formatter<'t, '_> {
                 return;
             }
         }
-        self.out.push_str(end);
+        // A backslash behind a NUL is gone with it.
+        let is_open = self.out.ends_with('\\');
+        self.out.push_str(if end.is_empty() && !is_open { "\n" } else { end });
     }
 
     /// A text without its end: nothing from there on changes.
@@ -247,6 +249,8 @@ mod tests {
         ] {
             assert_eq!(format_definitions(text, Dialect::Fixed).text, formatted, "{text:?}");
         }
+        // To libpcp a NUL ends the line.
+        assert_eq!(format_definitions("a=b\0 \\", Dialect::Pcp7_2).text, "a = b\n");
     }
 
     #[test]
