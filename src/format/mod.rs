@@ -113,15 +113,9 @@ struct Formatter<'t, 'b> {
 impl<'t> Formatter<'t, '_> {
     fn line(&mut self, outlined: &OutlinedLine<'t>) {
         let raw = &self.text[outlined.range.clone()];
-        let end = line_end(raw);
-        let body = &raw[..raw.len() - end.len()];
-        let end = match end {
-            // A line end would continue it with the next line and change its
-            // meaning.
-            "" if body.ends_with('\\') => "",
-            "" => "\n",
-            end => end,
-        };
+        let given = line_end(raw);
+        let body = &raw[..raw.len() - given.len()];
+        let end = if given.is_empty() { "\n" } else { given };
         if outlined.form == LineForm::Blank {
             self.blank = self.blank.or(Some(end));
             return;
@@ -163,9 +157,11 @@ impl<'t> Formatter<'t, '_> {
                 return;
             }
         }
-        // A backslash behind a NUL is gone with it.
-        let is_open = self.out.ends_with('\\');
-        self.out.push_str(if end.is_empty() && !is_open { "\n" } else { end });
+        // A line end behind the last backslash would continue the line and change its
+        // meaning.
+        if !given.is_empty() || !self.out.ends_with('\\') {
+            self.out.push_str(end);
+        }
     }
 
     /// A text without its end: nothing from there on changes.

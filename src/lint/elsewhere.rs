@@ -100,7 +100,12 @@ impl Selector<'_> {
         let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
         let is_list = all.len() > 1 && all.iter().all(|name| (self.is_instance)(name));
         let told = because("brackets choose one instance by its whole name");
-        if wanted == ".*" || wanted == "*" {
+        // `.*` is a regular expression, `*` alone a pattern of file names, as is all with `?`.
+        let files = match wanted.contains('?') {
+            true => wanted.to_owned(),
+            false => wanted.replace(".*", "*"),
+        };
+        if files == "*" {
             return Some(told.help("a metric without brackets has all of them").guess(span, ""));
         }
         let pattern = match (is_list, wanted.contains(['*', '?'])) {
@@ -108,12 +113,8 @@ impl Selector<'_> {
                 let words = all.iter().map(|name| escaped(name.split(' ').next().unwrap_or(name)));
                 format!("^({})$", words.collect::<Vec<String>>().join("|"))
             }
-            // `.*` is a regular expression, `*` alone a pattern of file names.
-            (_, true) if wanted.contains(".*") && !wanted.contains('?') => {
-                format!("^{}$", escaped(&wanted.replace(".*", "*")).replace("\\\\*", ".*"))
-            }
             (_, true) => {
-                format!("^{}$", escaped(wanted).replace("\\\\*", ".*").replace("\\\\?", "."))
+                format!("^{}$", escaped(&files).replace("\\\\*", ".*").replace("\\\\?", "."))
             }
             _ => return None,
         };

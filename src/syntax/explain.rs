@@ -158,8 +158,14 @@ impl<'b> Explainer<'b> {
         if let Some(TokenAt { token: Token::Str(text), start, end }) = before {
             return text_as_operand(text, origin.span(start, end));
         }
-        if operand_due && let Some(missing) = self.left_alone(index, before, at, origin) {
-            return missing;
+        if at.token == Token::RightParen
+            && before.is_some_and(|before| before.token == Token::LeftParen)
+        {
+            return error("there is nothing between the parentheses".to_owned())
+                .help("write an expression between them, or remove them");
+        }
+        if operand_due && let Some((error, fact)) = self.left_alone(index, span) {
+            return behind(error, fact);
         }
         match at.token {
             Token::Colon => error("`:` without a `?` before it".to_owned()).help(CHOICE),
@@ -216,48 +222,29 @@ impl<'b> Explainer<'b> {
         }
     }
 
-    /// The mistake of a token that needs an operand to its left, where none is; `None` for
-    /// other tokens.
-    fn left_alone(
-        &self,
-        index: usize,
-        before: Option<TokenAt<'_>>,
-        at: TokenAt<'_>,
-        origin: &Origin,
-    ) -> Option<Diagnostic> {
-        let span = origin.span(at.start, at.end);
+    /// The mistake of a token that needs an operand to its left, where none is, and what
+    /// the token before it lacks; `None` for other tokens.
+    fn left_alone(&self, index: usize, span: Span) -> Option<(Diagnostic, &'static str)> {
+        let at = self.tokens[index];
         let found = self.quote(at);
-        let error = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
+        let error = |message| Diagnostic::error(Code::UnexpectedToken, span, message);
         let nothing = || error(format!("{found} has nothing to its left"));
-        let (error, fact) = match at.token {
-            Token::Plus if self.is_sign(index) => (
-                nothing().help("there is no sign `+`; leave it out").fix(span, ""),
-                "an operand is expected after this",
-            ),
-            Token::Plus => (
-                nothing().help("`+` stands between two operands"),
-                "an operand is expected after this",
-            ),
-            token if token.is_binary_operator() => (
-                nothing()
-                    .help("one operator stands between two operands; remove it")
-                    .guess(span, ""),
-                "an operand is expected after this",
-            ),
-            Token::Question => (nothing().help(CHOICE), "an operand is expected after this"),
-            Token::RightParen if before.is_some_and(|at| at.token == Token::LeftParen) => {
-                let error = error("there is nothing between the parentheses".to_owned());
-                return Some(error.help("write an expression between them, or remove them"));
+        let mistake = match at.token {
+            Token::Plus if self.is_sign(index) => {
+                nothing().help("there is no sign `+`; leave it out").fix(span, "")
             }
+            Token::Plus => nothing().help("`+` stands between two operands"),
+            token if token.is_binary_operator() => nothing()
+                .help("one operator stands between two operands; remove it")
+                .guess(span, ""),
+            Token::Question => nothing().help(CHOICE),
             Token::RightParen | Token::Colon => {
-                (error(format!("an operand is expected before {found}")), "nothing follows this")
+                let message = format!("an operand is expected before {found}");
+                return Some((error(message), "nothing follows this"));
             }
             _ => return None,
         };
-        Some(match before {
-            Some(before) => error.label(origin.span(before.start, before.end), fact),
-            None => error,
-        })
+        Some((mistake, "an operand is expected after this"))
     }
 
     /// Advice on joining two operands. One ends and the other begins with these

@@ -195,6 +195,21 @@ impl DateParts {
     }
 }
 
+/// All parts are given.
+impl From<jiff::civil::DateTime> for DateParts {
+    fn from(date: jiff::civil::DateTime) -> DateParts {
+        DateParts {
+            year: Some(date.year().into()),
+            month: Some(date.month().into()),
+            day: Some(date.day().into()),
+            hour: Some(date.hour().into()),
+            minute: Some(date.minute().into()),
+            second: Some(date.second().into()),
+            nanosecond: date.subsec_nanosecond().unsigned_abs(),
+        }
+    }
+}
+
 /// The first part that was given.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {

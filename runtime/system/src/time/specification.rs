@@ -11,10 +11,10 @@
 
 use pmderive_core::model::{Timestamp, parse_interval, trim_c_space};
 
+use super::TimeZone;
 use super::ctime_form::{DateParts, Fault, UNEXPECTED};
 use super::date_form;
 use super::date_words::UNITS;
-use super::{BrokenDown, TimeZone};
 
 /// The times and the zone that a text may refer to.
 pub(super) struct Reference<'z> {
@@ -81,17 +81,7 @@ impl Reference<'_> {
         }
         // Other texts with a date are in the free form, too.
         let date: jiff::civil::DateTime = text.parse().ok().filter(|_| text.contains(':'))?;
-        let nsec = date.subsec_nanosecond().unsigned_abs();
-        let date = BrokenDown {
-            year: date.year().into(),
-            month: date.month().into(),
-            day: date.day().into(),
-            hour: date.hour().into(),
-            minute: date.minute().into(),
-            second: date.second().into(),
-            ..self.zone.local(Timestamp::default())
-        };
-        Some(Timestamp { sec: date.second_in(self.zone, None)?, nsec })
+        DateParts::from(date).time(self.start, self.zone)
     }
 
     /// Reads a date in free form.
