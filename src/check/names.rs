@@ -34,21 +34,32 @@ const VALUES: [(&str, &str); 13] = [
 /// Advice about a derived metric as an operand, which needs the extensions.
 const NO_OPERAND: &str = "write its expression here instead, or use --extensions";
 
-/// The report on a word that is a value in other languages, if it is one.
+/// The report on a word of an expression that is a value in other languages, if it is one.
 pub(crate) fn value_elsewhere(
     name: &str,
+    expr: &Expr,
     span: Span,
     diagnostic: Diagnostic,
 ) -> Option<Diagnostic> {
+    let is_here = |id: ExprId| expr.node(id).span == span;
+    let is_branch = || {
+        expr.nodes().len() <= MAX_LOOKED_AT
+            && expr.nodes().any(|(_, node)| match node.kind {
+                NodeKind::Ternary { yes, no, .. } => is_here(yes) || is_here(no),
+                _ => false,
+            })
+    };
     let small = name.to_ascii_lowercase();
-    let (word, meant) = VALUES.iter().find(|(word, _)| *word == small)?;
+    let (_, meant) = VALUES.iter().find(|(word, _)| *word == small)?;
     let diagnostic = diagnostic.label(span, "not a value; values are numbers");
     Some(match *meant {
         "" => diagnostic.help("there is no infinity; name a number"),
-        "novalue()" if *word == "novalue" => {
-            diagnostic.help("`novalue` is a function").guess(span, "novalue()")
+        "novalue()" if is_branch() => {
+            diagnostic.help("did you mean `novalue()`?").guess(span, "novalue()")
         }
-        "novalue()" => diagnostic.help("`novalue()` is no value, as one branch of `?:`"),
+        "novalue()" => {
+            diagnostic.help("no value is a branch of `?:`, as in `defined(a) ? a : novalue()`")
+        }
         _ => diagnostic.help("values are numbers").guess(span, *meant),
     })
 }
@@ -230,7 +241,7 @@ impl Checker<'_> {
         let language = Language { dialect: self.dialect, extensions: self.extensions };
         if FUNCTION_NAMES.contains(&name) || functions::named(name).is_some() {
             let help = format!("`{name}` is a function; a call has parentheses: `{name}(...)`");
-            let told = value_elsewhere(name, span, diagnostic.clone());
+            let told = value_elsewhere(name, self.expr, span, diagnostic.clone());
             return self.report(told.unwrap_or_else(|| {
                 diagnostic.label(span, "taken for the name of a metric").help(help)
             }));
@@ -247,7 +258,7 @@ impl Checker<'_> {
             );
         }
         if near.is_none()
-            && let Some(told) = value_elsewhere(name, span, diagnostic.clone())
+            && let Some(told) = value_elsewhere(name, self.expr, span, diagnostic.clone())
         {
             return self.report(told);
         }

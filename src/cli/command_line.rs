@@ -132,12 +132,46 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    if let Some(tip) = tip_for_letter(&error, given) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     if error.kind() == ErrorKind::InvalidValue && given.last().is_some_and(|last| last == "-h") {
         let name = given.get(1).and_then(|name| name.to_str()).unwrap_or_default();
         let tip = format!("`-h` is a host here; for help type `pmderive help {name}`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Commands whose arguments may be expressions, and no files.
+const TAKE_EXPRESSIONS: [&str; 5] = ["eval", "export", "explain", "record", "val"];
+
+/// Letters of pmrep's options that commands of expressions lack, each with the way here.
+const LETTERS: [(&str, &str); 6] = [
+    ("-e", "an expression needs no option: it is an argument as it is, in quotes"),
+    ("-F", "`export -o FILE` writes a file"),
+    (
+        "-i",
+        "instances are chosen in the expression: `NAME[INSTANCE]`, `matchinst(/PATTERN/, NAME)`",
+    ),
+    ("-o", "`--format` chooses the form of the output, `export -o FILE` writes a file"),
+    ("-p", "the time of each sample is printed anyway"),
+    ("-r", "counters are raw as they are; `rate(NAME)` gives their rate"),
+];
+
+/// What to say of a letter that is no option of the command. It is no argument to be passed on.
+fn tip_for_letter(error: &clap::Error, given: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_letter = error.kind() == ErrorKind::UnknownArgument
+        && error.get(ContextKind::SuggestedArg).is_none()
+        && given.iter().any(|one| one.to_str() == Some(wrong));
+    let name = given.get(1).and_then(|name| name.to_str()).filter(|_| is_letter)?;
+    let way =
+        LETTERS.iter().find(|(letter, _)| letter == wrong && TAKE_EXPRESSIONS.contains(&name));
+    Some(match way {
+        Some((_, way)) => (*way).to_owned(),
+        None => format!("`pmderive help {name}` has all options"),
+    })
 }
 
 /// Prints help or an error about arguments, escaped for a terminal.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Definitions, Registered, Registry};
-use crate::syntax::{counted, load_file};
+use crate::syntax::{counted, is_section, load_file};
 use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
@@ -209,6 +209,21 @@ impl CommandDefinitions {
     /// Selects all definitions of the files that the arguments name.
     pub fn select_all(&mut self) {
         self.selection = self.own().cloned().collect();
+    }
+
+    /// Leaves out what stands below the heading of a section. Such a file is pmrep's, and its
+    /// lines say other things.
+    pub fn deselect_sections(&mut self) {
+        let mut headings = HashMap::new();
+        for Diagnostic { code, span, .. } in self.diagnostics.iter() {
+            if *code == Code::BadDefinitionLine && is_section(self.sources.slice(*span)) {
+                headings.entry(span.source).or_insert(span.start);
+            }
+        }
+        self.selection.retain(|one| {
+            let heading = headings.get(&one.name_span.source);
+            heading.is_none_or(|heading| one.name_span.start < *heading)
+        });
     }
 
     /// Selects definitions by their names. Any other text is an expression. A text that is

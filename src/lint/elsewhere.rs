@@ -27,6 +27,7 @@ pub fn notation_of_others(
             let found = match &node.kind {
                 NodeKind::Metric(name) => value_elsewhere(
                     name,
+                    &one.expr,
                     node.span,
                     Diagnostic::warning(
                         Code::UnknownMetric,
@@ -96,6 +97,12 @@ impl Selector<'_> {
         if window(wanted).is_some() {
             let told = because("a range of time in PromQL; here the name of an instance");
             return Some(told.help(WINDOWS).guess(span, ""));
+        }
+        let between = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        if let Some(inside) = between.filter(|inside| !inside.contains('/')) {
+            let told = because("a pattern would be the name of an instance");
+            let call = format!("matchinst(/{inside}/, {metric})");
+            return Some(told.help("a pattern chooses in `matchinst()`").guess(whole, call));
         }
         let all: Vec<&str> = wanted.split(',').map(str::trim).collect();
         let is_list = all.len() > 1 && all.iter().all(|name| (self.is_instance)(name));

@@ -224,6 +224,8 @@ impl DefinitionReader {
     ) -> Vec<DefinitionItem> {
         let (mut items, mut lag) = (Vec::new(), 0);
         let mut start = lines.position();
+        // A file of pmrep's has mistakes in all its lines, and one cause.
+        let mut has_sections = false;
         while let Some(line) = lines.next_line() {
             let mut form = LineForm::Mistake;
             let first = diagnostics.len();
@@ -254,6 +256,12 @@ impl DefinitionReader {
                     one.is_consequence = true;
                 }
             }
+            if has_sections {
+                for one in diagnostics.since_mut(first) {
+                    one.is_consequence = true;
+                }
+            }
+            has_sections |= form == LineForm::Mistake && is_section(&line.text);
             show(OutlinedLine { line, range: start..lines.position(), form });
             start = lines.position();
         }
@@ -304,10 +312,8 @@ impl DefinitionReader {
                         .fix(colon, " =")
                         .pcp(no_assign())
                 }
-                None if content.starts_with('[') && content.ends_with(']') => {
-                    error("files of definitions have no sections")
-                        .help("sections are pmrep's; here each line defines a metric")
-                }
+                None if is_section(content) => error("files of definitions have no sections")
+                    .help("sections are pmrep's; what is below is checked when this line is gone"),
                 None => error("there is no `=` in this line")
                     .help("a definition is written `name = expression`"),
             });
@@ -448,6 +454,12 @@ impl DefinitionReader {
             line: line.number,
         }));
     }
+}
+
+/// True for the heading of a section of pmrep's files.
+pub(crate) fn is_section(line: &str) -> bool {
+    let line = line.trim_matches(is_space);
+    line.starts_with('[') && line.ends_with(']') && !line.contains('=')
 }
 
 /// The mistake of a line that ends with the `=`.

@@ -60,6 +60,21 @@ fn help_is_where_people_look_for_it() {
     assert!(err.contains("did you mean `pmderive help eval`?"), "{err}");
 }
 
+/// pmrep's letters have another way here; no letter is advised as an argument.
+#[test]
+fn letters_of_other_tools_have_a_way() {
+    for (given, way) in [
+        (["eval", "-e", "a + b"], "an expression needs no option"),
+        (["eval", "-o", "csv"], "`--format` chooses the form"),
+        (["export", "-i", "sda"], "instances are chosen in the expression"),
+        (["check", "-s", "3"], "`pmderive help check` has all options"),
+    ] {
+        let Run { status, err, .. } = run(&given);
+        assert_eq!(status, Some(2), "{given:?}");
+        assert!(err.contains(way) && !err.contains("as a value"), "{given:?}: {err}");
+    }
+}
+
 #[test]
 fn help_has_headings() {
     let Run { out, .. } = run(&["help", "eval"]);

@@ -144,6 +144,7 @@ fn check(
         edits.sources(),
     );
     definitions.select_all();
+    definitions.deselect_sections();
     let (names, expressions): (Vec<&String>, Vec<&String>) =
         others.into_iter().partition(|text| definitions.defines(text));
     for text in &expressions {

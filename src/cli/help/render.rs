@@ -87,8 +87,8 @@ fn cells(line: &str) -> Vec<String> {
     parted.split('|').map(|cell| plain(&cell.trim().replace('\u{1}', "|"))).collect()
 }
 
-/// The text without what only a browser shows. A link becomes its text, a reference the name of
-/// its topic.
+/// The text without what only a browser shows. A link becomes its text, a reference the command
+/// that shows its topic.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -116,10 +116,11 @@ fn plain(text: &str) -> String {
                 _ => (Some(shown), Some(0)),
             };
             if let Some(length) = length {
-                out.push_str(shown);
-                if let Some(target) = target.filter(|target| *target != shown) {
-                    out.push_str(&format!(" (help {target})"));
-                }
+                out.push_str(&match target {
+                    None => shown.to_owned(),
+                    Some(target) if target == shown => format!("`help {target}`"),
+                    Some(target) => format!("{shown} (`help {target}`)"),
+                });
                 rest = &after[length..];
                 continue;
             }
@@ -246,8 +247,8 @@ mod tests {
 
     #[test]
     fn a_page() {
-        let plain = "A page\n======\n\nOne two three four, see units\nand the tables (help tables)\nor \
-            this: `a b`.\n\n- an item that is long enough\n  to be wrapped and goes on\n- b\n\n    \
+        let plain = "A page\n======\n\nOne two three four, see\n`help units` and the tables\n(`help tables`) or this: `a \
+            b`.\n\n- an item that is long enough\n  to be wrapped and goes on\n- b\n\n    \
             let x = 1;\n\na        b\n`x | y`  z[0]\n";
         assert_eq!(render(PAGE, 30, false), plain);
         let styled = render(PAGE, 30, true);

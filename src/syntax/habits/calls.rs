@@ -58,6 +58,8 @@ const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of in
 const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
 const NO_WINDOW: &str =
     "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
+const ONE_HOST: &str = "a definition is of one host; `serve` and `eval --targets` combine hosts, \
+     as in `sum(NAME) by (job)`";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
 const PERCENTILE: &str = "with --extensions the 95th percentile of the values of instances is \
      `quantile(0.95, NAME)`";
@@ -175,6 +177,17 @@ const FOREIGN: &[ForeignCall] = &[
     call("count_inst", (1, 1), "sum($1)", "a comparison is 1 or 0, so their sum counts"),
     call("all_inst", (1, 1), "min($1)", TRUTH),
     call("some_inst", (1, 1), "max($1)", TRUTH),
+    call("sum_host", (1, 1), "", ONE_HOST),
+    call("avg_host", (1, 1), "", ONE_HOST),
+    call("max_host", (1, 1), "", ONE_HOST),
+    call("min_host", (1, 1), "", ONE_HOST),
+    call("count_host", (1, 1), "", ONE_HOST),
+    call("all_host", (1, 1), "", ONE_HOST),
+    call("some_host", (1, 1), "", ONE_HOST),
+    call("sum_sample", (1, 1), "", NO_WINDOW),
+    call("avg_sample", (1, 1), "avg_over($1, \"$w\")", "the mean of a window of time"),
+    call("max_sample", (1, 1), "max_over($1, \"$w\")", "the greatest of a window of time"),
+    call("min_sample", (1, 1), "min_over($1, \"$w\")", "the least of a window of time"),
 ];
 
 /// The report on a call of a foreign function.

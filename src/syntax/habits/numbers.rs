@@ -1,6 +1,7 @@
 //! Numbers with percentages, in groups of digits, or with units behind them.
 
 use crate::diag::Diagnostic;
+use crate::functions;
 
 use super::super::repair::unexpected;
 use super::super::token::{Token, TokenAt};
@@ -30,6 +31,10 @@ impl<'t> Characters<'_, 't> {
                 ))
                 .guess(whole, written);
         }
+        if self.is_in_window_function(out) {
+            let text = format!("\"{number} {units}\"");
+            return error.help("a window of time is a text").guess(whole, text);
+        }
         let beside = [out.last().map(|at| at.token), self.at(last + 1)];
         if !beside.into_iter().flatten().any(binding::is_comparison) {
             return error
@@ -58,6 +63,15 @@ impl<'t> Characters<'_, 't> {
             }
             _ => no_edit,
         }
+    }
+
+    /// True between the parentheses of a function that looks back in time.
+    fn is_in_window_function(&self, out: &[TokenAt<'t>]) -> bool {
+        let Some(name) = innermost(out).and_then(|open| out.get(open.checked_sub(1)?)) else {
+            return false;
+        };
+        functions::named(self.slice(name.start, name.end))
+            .is_some_and(|one| one.name.ends_with("_over"))
     }
 
     /// `90%`; a remainder where an operand follows.
