@@ -20,7 +20,7 @@ use crate::text::{SourceId, SourceMap};
 use super::args::DefinitionArguments;
 use super::messages::Messages;
 use super::missing::{LeftOutDefinitions, Missing};
-use super::positional::PositionalArguments;
+use super::positional::{PositionalArguments, named_expression};
 
 /// Name of the text of a definition that is itself an argument.
 const ARGUMENT: &str = "<argument>";
@@ -67,7 +67,12 @@ impl CommandDefinitions {
         let mut texts = HashSet::new();
         let mut definitions = CommandDefinitions::read_with(arguments, sources, |definitions| {
             let (files, rest) = positional.sorted(|name| definitions.defines(name));
+            let (named, rest): (Vec<_>, Vec<_>) =
+                rest.into_iter().partition(|text| named_expression(text).is_some());
             others = rest;
+            for definition in named {
+                texts.extend(definitions.define(definition));
+            }
             for file in files {
                 texts.extend(definitions.read_own(|registry, sources, diagnostics| {
                     for text in load_file(file, sources, diagnostics) {
@@ -123,11 +128,19 @@ impl CommandDefinitions {
     }
 
     /// Reads a definition that is an argument: `NAME = EXPRESSION`.
-    pub fn define(&mut self, text: &str) {
+    /// Returns the texts that were read.
+    fn define(&mut self, text: &str) -> Vec<SourceId> {
         self.read_own(|registry, sources, diagnostics| {
             let source = sources.add(ARGUMENT, text);
             registry.add_text(source, sources, diagnostics);
-        });
+        })
+    }
+
+    /// Reads the definitions among arguments: those of the form `NAME = EXPRESSION`.
+    pub fn define_named<'t>(&mut self, arguments: impl IntoIterator<Item = &'t String>) {
+        for text in arguments.into_iter().filter(|text| named_expression(text).is_some()) {
+            self.define(text);
+        }
     }
 
     /// Returns the texts that were read.
@@ -226,13 +239,15 @@ impl CommandDefinitions {
         });
     }
 
-    /// Selects definitions by their names. Any other text is an expression. A text that is
-    /// given twice counts once.
+    /// Selects definitions by their names. `NAME = EXPRESSION` is a definition of its own, which
+    /// the other texts may name; any other text is an expression. A text that is given twice
+    /// counts once.
     pub fn select<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) {
         let named = self.selection.iter().filter(|one| one.is_named);
         let before: FxHashSet<Arc<str>> = named.map(|one| one.name.clone()).collect();
         let mut seen = FxHashSet::default();
-        for text in texts {
+        let names: Vec<&str> = texts.into_iter().filter_map(|text| self.named(text)).collect();
+        for text in names {
             if before.contains(text.trim()) || !seen.insert(text.trim()) {
                 continue;
             }
@@ -241,6 +256,14 @@ impl CommandDefinitions {
                 None => self.parse(text),
             }
         }
+    }
+
+    /// The name in a definition that is an argument; any other argument as it is. `None` for a
+    /// definition with a mistake, which is told already.
+    fn named<'t>(&mut self, argument: &'t str) -> Option<&'t str> {
+        let Some((name, _)) = named_expression(argument) else { return Some(argument) };
+        self.define(argument);
+        self.registry.definition(name).is_some().then_some(name)
     }
 
     /// Selects an expression. A name of the system's selects that definition; a name of the
@@ -360,11 +383,16 @@ impl CommandDefinitions {
     }
 
     /// Drops the diagnostic that a metric of the source hides a definition of the system. Users
-    /// expect that.
-    pub fn without_hidden_ones_of_system(&self, mut diagnostics: Diagnostics) -> Diagnostics {
+    /// expect that. A definition among the arguments may be meant as a comparison.
+    pub fn hidden_by_mistake(&self, mut diagnostics: Diagnostics) -> Diagnostics {
         diagnostics.retain(|diagnostic| {
             diagnostic.code != Code::HiddenByMetric || self.own.contains(&diagnostic.span.source)
         });
+        for one in diagnostics.since_mut(0) {
+            if one.code == Code::HiddenByMetric && self.is_argument(one.span.source) {
+                one.help = Some("give the derived metric another name, or compare by `==`".into());
+            }
+        }
         diagnostics
     }
 }

@@ -22,9 +22,9 @@ pub struct PositionalArguments {
     /// Take EXPRESSION as an expression or a name, even if it looks like a file.
     #[arg(short, long = "expression", value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
-    /// Definition files, names and expressions. A file ends in `.conf` or the like, begins with `/`,
-    /// `./`, `../` or a directory that is there, or exists. A directory stands for all files below
-    /// it, `-` for standard input.
+    /// Definition files, names, expressions, and definitions such as `a = b + c`. A file ends in
+    /// `.conf` or the like, begins with `/`, `./`, `../` or a directory that is there, or exists. A
+    /// directory stands for all files below it, `-` for standard input.
     #[arg(value_name = "FILE|NAME|EXPRESSION")]
     pub arguments: Vec<String>,
 }

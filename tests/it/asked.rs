@@ -186,3 +186,29 @@ fn metrics_that_are_fetched_together_are_as_alone() {
         }
     }
 }
+
+/// `NAME = EXPRESSION` is a definition that the other arguments may name.
+#[test]
+fn a_result_has_the_name_that_an_argument_gives() {
+    let two = ["half = hinv.ncpu / 2", "half"];
+    let out = good(&[&["eval", "-a", FLEET, "-s", "1"], &two[..]].concat());
+    assert_eq!(out, "\nhalf\n    Semantics: discrete  Units: none\n    value 1\n");
+    let table = good(&["export", "-a", FLEET, "-s", "1", " ncpu.twice=2 * hinv.ncpu"]);
+    let row = "qa.example.com,ncpu.twice,,,U32,discrete,,4,\n";
+    assert!(table.ends_with(row), "{table}");
+    assert_eq!(good(&["deps", "-c", "tests/cli/shop.conf", two[0]]), "hinv.ncpu\n");
+    assert!(good(&["explain", "-a", FLEET, two[0]]).starts_with("half = hinv.ncpu / 2\n"));
+    let both = ["--extensions", "quarter = half / 2", "half = hinv.ncpu / 2"];
+    let out = good(&[&["eval", "-a", FLEET, "-s", "1"], &both[..]].concat());
+    assert!(out.contains("\nquarter\n") && out.contains("    value 0.5\n"), "{out}");
+    let checked = run(&["check", "-a", FLEET, "half = hinv.ncpus / 2"]);
+    assert!(checked.err.contains("did you mean `hinv.ncpu`?"));
+    assert!(checked.err.contains("1 definition, 1 error"), "{}", checked.err);
+    // A comparison is meant.
+    let hidden = run(&["eval", "-a", FLEET, "-s", "1", "hinv.ncpu = 2"]);
+    assert!(hidden.err.contains("or compare by `==`"), "{}", hidden.err);
+    // A mistake is told once.
+    let broken = run(&["eval", "-a", FLEET, "-s", "1", "half = hinv.ncpu /", "hinv.ncpu"]);
+    assert_eq!((broken.status, broken.err.matches("[PMD").count()), (Some(2), 1), "{}", broken.err);
+    assert!(broken.out.contains("\nhinv.ncpu\n"), "{}", broken.out);
+}

@@ -79,6 +79,9 @@ impl FileEdits {
         let good = definitions.good_texts();
         let mut is_changed = false;
         for text in definitions.own_texts() {
+            if definitions.is_argument(text) {
+                continue;
+            }
             let file = sources.get(text);
             let Some((after, count)) = applied(found, text, sources) else { continue };
             let path = Path::new(&*file.name);

@@ -223,7 +223,7 @@ impl HostsRun<'_> {
     /// Prints the diagnostics of one host's program.
     fn of_hosts(&mut self, host: &str, compiled: &Compiled) {
         let found = compiled.diagnostics().clone();
-        let mut found = self.selected.definitions.without_hidden_ones_of_system(found);
+        let mut found = self.selected.definitions.hidden_by_mistake(found);
         self.printed.note(self.selected.of_rows(&found));
         let mistakes = &mut self.printed.mistakes;
         found.retain(|one| mistakes.insert((one.message.clone(), one.span)));

@@ -62,12 +62,6 @@ impl RecordArguments {
             (name, None) => name,
         })
     }
-
-    /// Definitions among the arguments.
-    pub fn definitions_in_arguments(&self) -> impl Iterator<Item = &str> {
-        let is_definition = |text: &&str| named_expression(text).is_some();
-        self.metrics.iter().map(String::as_str).filter(is_definition)
-    }
 }
 
 /// Versions of archives.

@@ -46,7 +46,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     messages.set_words(arguments.diag);
     let mut definitions = CommandDefinitions::read(&arguments.definitions);
     refuse_files(&arguments.metrics, &definitions.registry)?;
-    arguments.definitions_in_arguments().for_each(|text| definitions.define(text));
+    definitions.define_named(&arguments.metrics);
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { ExitStatus::Mistake } else { ExitStatus::Good };
     let mistaken: HashSet<Box<str>> =

@@ -102,7 +102,7 @@ pub fn refuse_below(
             diagnostics.extend(recorder.context().mistakes(&one.name)?.0);
         }
     }
-    let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+    let mut diagnostics = definitions.hidden_by_mistake(diagnostics);
     let asked: HashSet<&str> = own().chain(arguments.names()).collect();
     let missing =
         LeftOutDefinitions::take(&mut diagnostics, &definitions.sources, |one| {
@@ -115,7 +115,7 @@ pub fn refuse_below(
     let mut diagnostics = recorder.context().with_suggestions(diagnostics)?;
     let mut outcome = if diagnostics.errors() > 0 { ExitStatus::Failed } else { ExitStatus::Good };
     for one in diagnostics.since_mut(0).iter_mut().filter(|one| one.code == Code::HiddenByMetric) {
-        let mut defined = arguments.definitions_in_arguments().filter_map(named_expression);
+        let mut defined = arguments.metrics.iter().filter_map(|text| named_expression(text));
         if defined.any(|(name, _)| one.metric.as_deref() == Some(name)) {
             one.severity = Severity::Error;
             outcome = ExitStatus::Mistake;

@@ -47,7 +47,8 @@ pub struct SampleArguments {
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
     /// What to evaluate: metrics, groups of metrics (`disk.dev`, or `.` for all) and
-    /// expressions. Without any it is all that the files of -c define.
+    /// expressions. `NAME = EXPRESSION` gives a result a name. Without any it is all that the
+    /// files of -c define.
     #[arg(value_name = "METRIC|EXPRESSION")]
     pub metrics: Vec<String>,
 }

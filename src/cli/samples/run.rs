@@ -132,7 +132,7 @@ impl<'r> Run<'r> {
         let mut diagnostics = Diagnostics::default();
         let mut session = Session::new(Arc::clone(&engine), definitions.shared(), source);
         session.choose(&selection, &mut diagnostics)?;
-        let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+        let mut diagnostics = definitions.hidden_by_mistake(diagnostics);
         let left_out = definitions.leave_out(&mut diagnostics);
         if left_out.len() > 0 {
             selection.retain(|one| !left_out.has(&one.name));
@@ -311,7 +311,7 @@ impl Selected<'_> {
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
         self.session.choose(&self.selection, &mut diagnostics)?;
-        let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
+        let diagnostics = self.definitions.hidden_by_mistake(diagnostics);
         self.mistakes = mistakes(&self.selection, &diagnostics);
         self.messages.diagnostics(diagnostics, &self.definitions.sources);
         Ok(())
