@@ -101,16 +101,18 @@ fn code(text: &str) -> Result<Code, String> {
     text.parse().map_err(|error: <Code as std::str::FromStr>::Err| error.to_string())
 }
 
-/// The codes among the arguments, if the first argument is a code such as `PMD0202`.
+/// The codes among the arguments, if the first argument is a code such as `PMD0202`, or its
+/// number alone: the constant 202 needs no explanation.
 ///
 /// # Errors
 /// An argument has the form of a code but is none, or is no code beside others.
 fn named_codes(arguments: &[String]) -> Result<Option<Vec<Code>>, Stop> {
     let is_code = |text: &String| {
         let digits = text.strip_prefix("PMD").or_else(|| text.strip_prefix("pmd"));
-        digits.is_some_and(|digits| {
+        let has_form = digits.is_some_and(|digits| {
             digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
-        })
+        });
+        has_form || text.parse::<Code>().is_ok()
     };
     if !arguments.first().is_some_and(is_code) {
         return Ok(None);

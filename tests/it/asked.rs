@@ -128,6 +128,7 @@ fn values_of_this_machine_say_so() {
 #[test]
 fn codes_are_explained_without_an_option() {
     let page = good(&["explain", "PMD0202"]);
+    assert_eq!(good(&["explain", "202"]), page);
     // Rendered, as pages of the manual are.
     assert!(page.starts_with("PMD0202: ") && page.contains("\n=====") && !page.contains("```"));
     assert!(good(&["explain", "PMD0202", "--color", "always"]).starts_with("\x1b[1mPMD0202: "));
