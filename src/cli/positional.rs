@@ -119,10 +119,12 @@ fn is_correct(argument: &str, language: Language) -> bool {
     parse_expr(source, argument, 0, language, &mut mistakes).error.is_none()
 }
 
-/// The name and the expression of an argument `NAME = EXPRESSION`.
+/// The name and the expression of an argument `NAME = EXPRESSION`. A sign directly behind the
+/// `=` makes it a comparison, be it a wrong one.
 pub fn named_expression(argument: &str) -> Option<(&str, &str)> {
     let (name, expression) = argument.split_once('=')?;
-    let is_definition = name_mistake(name.trim()).is_none() && !expression.starts_with('=');
+    let is_definition =
+        name_mistake(name.trim()).is_none() && !expression.starts_with(['=', '<', '>', '~', '!']);
     is_definition.then(|| (name.trim(), expression.trim()))
 }
 
@@ -151,7 +153,7 @@ mod tests {
             assert_eq!(is_expression(argument, language), expected, "{argument}");
         }
         assert_eq!(named_expression(" a.b = c + 1"), Some(("a.b", "c + 1")));
-        for argument in ["a == b", "a + b = c", "a.b", "a <= b"] {
+        for argument in ["a == b", "a + b = c", "a.b", "a <= b", "a =< b", "a =~ b", "a =! b"] {
             assert_eq!(named_expression(argument), None, "{argument}");
         }
     }

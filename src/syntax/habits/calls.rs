@@ -60,6 +60,11 @@ const NO_WINDOW: &str =
     "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
 const ONE_HOST: &str = "a definition is of one host; `serve` and `eval --targets` combine hosts, \
      as in `sum(NAME) by (job)`";
+const NO_ANGLES: &str = "there are no functions of angles";
+const NO_CHANCE: &str = "equal samples give equal answers, so nothing is random";
+const NO_SUMS: &str = "nothing adds up samples; a counter has done so already";
+const NO_NAN: &str = "what cannot be computed has no value; `defined(NAME)` tells whether the source \
+     has a metric";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
 const PERCENTILE: &str = "with --extensions the 95th percentile of the values of instances is \
      `quantile(0.95, NAME)`";
@@ -107,6 +112,14 @@ const FOREIGN: &[ForeignCall] = &[
     call("sort_desc", (1, 1), "$1", "instances have the order of their domain"),
     call("time", (0, 0), "", "the time of a sample is no value"),
     call("predict_linear", (2, 2), "", "nothing here looks into the future"),
+    call("stdvar", (1, 1), "pow(stdev($1), 2)", "of the values of instances"),
+    call("exp", (1, 1), "pow(2.718281828459045, $1)", "a power of e"),
+    call("sgn", (1, 1), "", "a comparison with 0 tells the sign"),
+    call("sin", (1, 1), "", NO_ANGLES),
+    call("cos", (1, 1), "", NO_ANGLES),
+    call("tan", (1, 1), "", NO_ANGLES),
+    call("hour", (0, 1), "", "the time of a sample is no value"),
+    call("day_of_week", (0, 1), "", "the time of a sample is no value"),
     // InfluxDB, Graphite
     call("non_negative_derivative", (1, 2), "rate($1)", LATEST),
     call("nonNegativeDerivative", (1, 2), "rate($1)", LATEST),
@@ -120,6 +133,9 @@ const FOREIGN: &[ForeignCall] = &[
     call("scale", (2, 2), "$1 * $2", "a product"),
     call("convert", (2, 2), "rescale($1, $2)", RESCALE),
     call("alias", (2, 2), "$1", "the definition's name is left of its `=`"),
+    call("integral", (1, 2), "", NO_SUMS),
+    call("cumulative_sum", (1, 1), "", NO_SUMS),
+    call("cumsum", (1, 1), "", NO_SUMS),
     call("rising", (1, 1), "$1", NO_EDGES),
     call("falling", (1, 1), "!($1)", NO_EDGES),
     // SQL and spreadsheets
@@ -130,6 +146,7 @@ const FOREIGN: &[ForeignCall] = &[
     call("length", (1, 1), "count($1)", "how many instances a metric has"),
     call("now", (0, 0), "", "the time of a sample is no value"),
     call("div", (2, 2), "floor($1 / $2)", WHOLE),
+    call("between", (3, 3), "($1 >= $2 && $1 <= $3)", "a range is two comparisons"),
     choice("if"),
     choice("iif"),
     choice("ifelse"),
@@ -157,6 +174,21 @@ const FOREIGN: &[ForeignCall] = &[
     call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("percentile", (1, 2), "", PERCENTILE),
+    call("p50", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
+    call("p90", (1, 1), "quantile(0.9, $1)", "of the values of instances"),
+    call("p95", (1, 1), "quantile(0.95, $1)", "of the values of instances"),
+    call("p99", (1, 1), "quantile(0.99, $1)", "of the values of instances"),
+    call("variance", (1, 1), "pow(stdev($1), 2)", "of the values of instances"),
+    call("sign", (1, 1), "", "a comparison with 0 tells the sign"),
+    call("rank", (1, 9), "", "with --extensions the greatest are `topk(5, NAME)`"),
+    call("value", (1, 1), "$1", "a metric is its latest value"),
+    call("isnan", (1, 1), "", NO_NAN),
+    call("is_nan", (1, 1), "", NO_NAN),
+    call("nz", (1, 2), "", NO_NAN),
+    call("any", (1, 1), "max($1)", TRUTH),
+    call("all", (1, 1), "min($1)", TRUTH),
+    call("random", (0, 2), "", NO_CHANCE),
+    call("rand", (0, 2), "", NO_CHANCE),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
     // C and Python

@@ -31,9 +31,15 @@ impl<'t> Characters<'_, 't> {
                 ))
                 .guess(whole, written);
         }
-        if self.is_in_window_function(out) {
-            let text = format!("\"{number} {units}\"");
-            return error.help("a window of time is a text").guess(whole, text);
+        let is_argument = out.last().is_some_and(|at| at.token == Token::Comma);
+        match self.function_around(out).filter(|_| is_argument) {
+            Some(function) if function.ends_with("_over") => {
+                let text = format!("\"{number} {units}\"");
+                return error.help("a window of time is a text").guess(whole, text);
+            }
+            // The call says that it takes no window.
+            Some("rate" | "delta") => return Diagnostic { is_consequence: true, ..error },
+            _ => {}
         }
         let beside = [out.last().map(|at| at.token), self.at(last + 1)];
         if !beside.into_iter().flatten().any(binding::is_comparison) {
@@ -65,13 +71,11 @@ impl<'t> Characters<'_, 't> {
         }
     }
 
-    /// True between the parentheses of a function that looks back in time.
-    fn is_in_window_function(&self, out: &[TokenAt<'t>]) -> bool {
-        let Some(name) = innermost(out).and_then(|open| out.get(open.checked_sub(1)?)) else {
-            return false;
-        };
-        functions::named(self.slice(name.start, name.end))
-            .is_some_and(|one| one.name.ends_with("_over"))
+    /// The name before the innermost open parenthesis, if it is a function's.
+    fn function_around(&self, out: &[TokenAt<'t>]) -> Option<&'t str> {
+        let at = out.get(innermost(out)?.checked_sub(1)?)?;
+        let name = self.slice(at.start, at.end);
+        (at.token.is_function() || functions::named(name).is_some()).then_some(name)
     }
 
     /// `90%`; a remainder where an operand follows.
