@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn a_page() {
-        let plain = "A page\n======\n\nOne two three four, see\n`help units` and the tables\n(`help tables`) or this: `a \
-            b`.\n\n- an item that is long enough\n  to be wrapped and goes on\n- b\n\n    \
-            let x = 1;\n\na        b\n`x | y`  z[0]\n";
+        let plain = "A page\n======\n\nOne two three four, see `help\nunits` and the tables (`help\n\
+            tables`) or this: `a b`.\n\n- an item that is long enough\n  to be wrapped and goes on\n- \
+            b\n\n    let x = 1;\n\na        b\n`x | y`  z[0]\n";
         assert_eq!(render(PAGE, 30, false), plain);
         let styled = render(PAGE, 30, true);
         assert!(styled.starts_with("\x1b[1mA page\x1b[0m\n\n"), "{styled}");
