@@ -43,6 +43,10 @@ pub trait Suggest {
     fn nearest(&self, name: &str, with_derived: bool) -> Option<String>;
     /// The metrics of the source whose names begin with that of a group.
     fn below(&self, group: &str) -> Group;
+    /// True for an expression of its own: a name alone may be that of a definition then.
+    fn is_unnamed(&self) -> bool;
+    /// True after so many comparisons that no more names are suggested.
+    fn is_exhausted(&self) -> bool;
 }
 
 /// Checks an expression without error nodes. `suggest` has names to suggest in

@@ -39,6 +39,7 @@ pub(crate) fn value_elsewhere(
     name: &str,
     expr: &Expr,
     span: Span,
+    dialect: Dialect,
     diagnostic: Diagnostic,
 ) -> Option<Diagnostic> {
     let is_here = |id: ExprId| expr.node(id).span == span;
@@ -54,6 +55,9 @@ pub(crate) fn value_elsewhere(
     let diagnostic = diagnostic.label(span, "not a value; values are numbers");
     Some(match *meant {
         "" => diagnostic.help("there is no infinity; name a number"),
+        "novalue()" if !dialect.is_version_7() => {
+            diagnostic.help("before PCP 7 nothing stands for no value")
+        }
         "novalue()" if is_branch() => {
             diagnostic.help("did you mean `novalue()`?").guess(span, "novalue()")
         }
@@ -241,13 +245,14 @@ impl Checker<'_> {
         let language = Language { dialect: self.dialect, extensions: self.extensions };
         if FUNCTION_NAMES.contains(&name) || functions::named(name).is_some() {
             let help = format!("`{name}` is a function; a call has parentheses: `{name}(...)`");
-            let told = value_elsewhere(name, self.expr, span, diagnostic.clone());
+            let told = value_elsewhere(name, self.expr, span, self.dialect, diagnostic.clone());
             return self.report(told.unwrap_or_else(|| {
                 diagnostic.label(span, "taken for the name of a metric").help(help)
             }));
         }
         // Nearly every short name is near to one or two letters.
-        let near = self.suggest.nearest(name, self.extensions).filter(|_| name.len() > 2);
+        let with_derived = self.extensions || self.expr.len() == 1 && self.suggest.is_unnamed();
+        let near = self.suggest.nearest(name, with_derived).filter(|_| name.len() > 2);
         if near.is_none() && self.is_beside_text(span) {
             let text = format!("\"{name}\"");
             return self.report(
@@ -258,7 +263,8 @@ impl Checker<'_> {
             );
         }
         if near.is_none()
-            && let Some(told) = value_elsewhere(name, self.expr, span, diagnostic.clone())
+            && let Some(told) =
+                value_elsewhere(name, self.expr, span, self.dialect, diagnostic.clone())
         {
             return self.report(told);
         }
@@ -283,10 +289,15 @@ impl Checker<'_> {
         };
         let otherwise = match mistake {
             Some(_) => "no metric can have such a name".to_owned(),
-            None => format!(
-                "no name is like it; where a metric may rightly be missing, write \
-                 `defined({name}) ? {name} : novalue()`"
-            ),
+            // Before version 7 a guard is no help: the whole expression has no value.
+            None if self.dialect == Dialect::Pcp6_0 => "no name is like it".to_owned(),
+            None => {
+                let fact = if self.suggest.is_exhausted() { "" } else { "no name is like it; " };
+                format!(
+                    "{fact}where a metric may rightly be missing, write \
+                     `defined({name}) ? {name} : novalue()`"
+                )
+            }
         };
         self.report(diagnostic.label(span, fact).meant(span, near.as_deref(), otherwise))
     }

@@ -27,13 +27,15 @@ pub(super) struct Vocabulary<'v> {
     needs_names: Cell<bool>,
     /// Number of comparisons that remain.
     left: Cell<usize>,
+    /// True if there were too few for a name.
+    is_exhausted: Cell<bool>,
 }
 
 impl<'v> Vocabulary<'v> {
     /// A vocabulary without the names of a source.
     pub fn unknown(registry: &'v Registry) -> Vocabulary<'v> {
         let (needs_names, left) = (Cell::new(false), Cell::new(MAX_COMPARISONS));
-        Vocabulary { registry, names: None, needs_names, left }
+        Vocabulary { registry, names: None, needs_names, left, is_exhausted: Cell::new(false) }
     }
 
     /// A vocabulary with the names of a source.
@@ -49,7 +51,13 @@ impl<'v> Vocabulary<'v> {
             self.needs_names.set(true);
             return None;
         };
-        self.left.set(self.left.get().checked_sub(names.len() + others)?);
+        match self.left.get().checked_sub(names.len() + others) {
+            Some(left) => self.left.set(left),
+            None => {
+                self.is_exhausted.set(true);
+                return None;
+            }
+        }
         Some(names)
     }
 
@@ -95,5 +103,13 @@ impl Suggest for Words<'_> {
     fn below(&self, group: &str) -> Group {
         let names = self.vocabulary.names_to_compare(0).unwrap_or_default();
         Group::below(group, names.iter().map(String::as_str))
+    }
+
+    fn is_unnamed(&self) -> bool {
+        self.own.is_none()
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.vocabulary.is_exhausted.get()
     }
 }

@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use super::subject::Subject;
 use crate::check::names::value_elsewhere;
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
 use crate::engine::Registered;
 use crate::syntax::ast::NodeKind;
 use crate::syntax::{WINDOWS, window};
@@ -17,6 +18,7 @@ const MAX_REPEATED: usize = 160;
 /// Examines each expression of a selection without a source.
 pub fn notation_of_others(
     selection: &[&Registered],
+    dialect: Dialect,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
@@ -29,6 +31,7 @@ pub fn notation_of_others(
                     name,
                     &one.expr,
                     node.span,
+                    dialect,
                     Diagnostic::warning(
                         Code::UnknownMetric,
                         node.span,

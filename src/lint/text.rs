@@ -17,8 +17,8 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             diagnostics.push(
                 Diagnostic::warning(Code::LonePoint, span, "a lone `.` is the number 0")
                     .label(span, "digits are missing")
-                    .help("write `0.0` if zero is meant")
-                    .fix(span, "0.0"),
+                    .help("if zero is meant, write it")
+                    .guess(span, "0.0"),
             );
         }
         if let Some(found) = beyond_blank(&node.kind) {

@@ -363,7 +363,8 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>
     let selection: Vec<&Registered> = analysis.definitions().map(|one| &**one).collect();
     if linted.is_none() {
         report_cycles(&analysis.registry, &mut found);
-        notation_of_others(&selection, &analysis.sources, &mut found);
+        let dialect = analysis.registry.language().dialect;
+        notation_of_others(&selection, dialect, &analysis.sources, &mut found);
         lint_expressions(&selection, None, &analysis.sources, &mut found);
     }
     lint_definitions(&analysis.registry, &selection, &[], &mut found);

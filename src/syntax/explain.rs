@@ -259,7 +259,11 @@ impl<'b> Explainer<'b> {
         let is_operand = |at: TokenAt<'_>| {
             matches!(at.token, Token::Name(_) | Token::Integer(_) | Token::Double(_))
         };
-        let operands = before.filter(|before| is_operand(*before) && is_operand(at));
+        // A word without a point is rarely a metric.
+        let is_word =
+            |at: TokenAt<'_>| matches!(at.token, Token::Name(name) if !name.contains('.'));
+        let both = before.filter(|before| is_operand(*before) && is_operand(at));
+        let operands = both.filter(|before| !is_word(*before) && !is_word(at));
         match operands.and_then(|before| Some((slice(before)?, slice(at)?))) {
             Some((left, right)) if left.len() + right.len() <= 2 * MAX_QUOTED => error.help(
                 format!("to compute with both, write an operator between them: `{left} + {right}`"),

@@ -145,6 +145,14 @@ impl<'t> LexicalRepair<'_, 't> {
                 self.diagnostics.extend(text_in_choice(&self.out, self.has_choice, span));
                 Token::Invalid(Invalid::Refused)
             }
+            Invalid::TooLarge if begins_constant(&self.out) => {
+                let message = "this integer is larger than 4294967295";
+                self.diagnostics.push(
+                    Diagnostic::error(Code::ConstantTooLarge, span, message)
+                        .help("a product reaches further: `mkconst(1000000, type=u64) * 1000000`"),
+                );
+                Token::Integer("0")
+            }
             Invalid::Character('#') => {
                 self.diagnostics.push(hash(text, at, origin));
                 return None;
@@ -169,6 +177,9 @@ fn hash(text: &str, at: TokenAt<'_>, origin: &Origin) -> Diagnostic {
     let word = behind.split(|one: char| one.is_whitespace() || one == ',').next().unwrap_or("");
     let rest = behind[word.len()..].trim_start();
     let is_name = word.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    if behind.starts_with(['\'', '"']) {
+        return error.help("an instance is named as in `metric[name]`");
+    }
     // Behind a comment's first word there is another one.
     if !is_name || rest.starts_with(char::is_alphabetic) {
         return error.help("a comment has a line of its own").fix(span, "");
@@ -255,6 +266,14 @@ fn lacks_close(out: &[TokenAt<'_>], rest: &[TokenAt<'_>]) -> bool {
         && out.last().is_some_and(|at| !at.token.wants_operand())
         && count(out, Token::LeftParen) > count(out, Token::RightParen)
         && of(Token::LeftParen) > of(Token::RightParen)
+}
+
+/// True for tokens that end where `mkconst()` expects its number.
+fn begins_constant(out: &[TokenAt<'_>]) -> bool {
+    matches!(
+        out,
+        [.., TokenAt { token: Token::MkConst, .. }, TokenAt { token: Token::LeftParen, .. }]
+    )
 }
 
 /// True for tokens that end where a call expects its pattern.
@@ -527,7 +546,11 @@ fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
                 if (1e-30..1e30).contains(&value)
                     || is_zero(spelling.split(['e', 'E']).next().unwrap_or_default()) =>
             {
-                let plain = as_double(value.to_string());
+                // A whole number of 32 bits keeps what it is compared with whole.
+                let is_whole = value <= f64::from(u32::MAX) && value.fract() == 0.0;
+                let is_plain = is_whole && !spelling.contains(['.', '-']);
+                let digits = value.to_string();
+                let plain = if is_plain { digits } else { as_double(digits) };
                 diagnostic(message).help(format!("write `{plain}`")).fix(span, plain)
             }
             _ => diagnostic(message)

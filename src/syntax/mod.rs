@@ -84,6 +84,7 @@ use shapes::Shapes;
 pub use crate::functions::{Example, Function, ResultRule, functions, manual};
 pub use crate::lanes::LaneRule;
 pub use arguments::{NumberKind, Shape};
+#[cfg(feature = "cli")]
 pub(crate) use config::is_section;
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,

@@ -7,6 +7,7 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
+use crate::functions;
 use crate::text::offset;
 
 use super::by;
@@ -14,10 +15,18 @@ use super::calls;
 use super::delimiters::Delimiters;
 use super::habits;
 use super::habits::quotes::Quotes;
+use super::keywords::FUNCTION_NAMES;
 use super::lexical;
+use super::names::is_metric_name;
 use super::origin::Origin;
 use super::repair::{MAX_REPORTS, Repair, WINDOWS, unexpected};
 use super::token::{Invalid, Token, TokenAt};
+
+/// Most tokens before a `)` among which its function is looked for.
+const MAX_LOOKED_BACK: usize = 20;
+
+/// Functions whose names begin few names of metrics.
+const GLUED: [&str; 5] = ["rate", "delta", "instant", "rescale", "matchinst"];
 
 /// Reports the mistakes in `tokens`, and returns repaired ones.
 pub fn repair<'t>(
@@ -34,8 +43,11 @@ pub fn repair<'t>(
                 .help("texts stand in double quotes")
                 .edit(fix),
         );
-        let token = Token::Invalid(Invalid::Refused);
-        return vec![TokenAt { token, start: 0, end: offset(text.len()) }];
+        return nothing(text);
+    }
+    if let Some(error) = unopened_call(text, tokens, origin, language) {
+        diagnostics.push(error);
+        return nothing(text);
     }
     let marked = habits::words::marks(text, tokens, origin, language, diagnostics);
     let tokens = marked.as_deref().unwrap_or(tokens);
@@ -48,6 +60,49 @@ pub fn repair<'t>(
         index = repair.token(index);
     }
     repair.out
+}
+
+/// A token in place of a whole text whose mistake is reported.
+fn nothing(text: &str) -> Vec<TokenAt<'_>> {
+    let token = Token::Invalid(Invalid::Refused);
+    vec![TokenAt { token, start: 0, end: offset(text.len()) }]
+}
+
+/// The report on a function's name before a `)` without a partner, if a `(` behind the name
+/// makes the text right: `sum filesys.free)`, `ratedisk.dev.total)`.
+fn unopened_call(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    origin: &Origin,
+    language: Language,
+) -> Option<Diagnostic> {
+    let [stray] = *Delimiters::new(tokens).stray else { return None };
+    let functions = || FUNCTION_NAMES.into_iter().chain(functions::names());
+    let behind = |at: &TokenAt<'_>| {
+        let Token::Name(name) = at.token else { return None };
+        let is_glued_to = |function: &&str| {
+            let rest = name.strip_prefix(*function);
+            rest.is_some_and(|rest| rest.contains('.') && is_metric_name(rest))
+        };
+        let function = match functions().find(|function| *function == name) {
+            Some(function) => function,
+            None => GLUED.into_iter().find(is_glued_to)?,
+        };
+        Some((at.start as usize + function.len(), function))
+    };
+    let is_right = |(at, _): &(usize, &str)| {
+        let (before, after) = text.split_at(*at);
+        habits::is_understood(&[before, "(", after].concat(), language)
+    };
+    let before = tokens[..stray].iter().rev().take(MAX_LOOKED_BACK);
+    let (at, function) = before.filter_map(behind).find(is_right)?;
+    let place = origin.span(offset(at), offset(at));
+    let message = format!("`(` is missing behind `{function}`");
+    Some(
+        Diagnostic::error(Code::UnbalancedDelimiter, place, message)
+            .label(origin.span(tokens[stray].start, tokens[stray].end), "closes it")
+            .guess(place, "("),
+    )
 }
 
 impl<'t> Repair<'_, 't> {
@@ -95,15 +150,20 @@ impl<'t> Repair<'_, 't> {
             for &open in unclosed.iter().take(3) {
                 diagnostic = diagnostic.label(self.span(open, open), "opened here");
             }
-            if let Some(place) = self.forced_close(first)
-                && unclosed.len() == 1
-            {
-                let place = self.origin.span(place, place);
-                // A further operator may belong to both sides of it.
-                let goes_on = self.at(first + 2).is_some_and(Token::is_binary_operator);
-                let text = ")".to_owned();
-                diagnostic = diagnostic.edit(Fix { span: place, text, is_certain: !goes_on });
-            }
+            let all = ")".repeat(unclosed.len());
+            let forced = self.forced_close(first).filter(|_| unclosed.len() == 1);
+            diagnostic = match forced {
+                Some(place) => {
+                    let place = self.origin.span(place, place);
+                    // A further operator may belong to both sides of it.
+                    let goes_on = self.at(first + 2).is_some_and(Token::is_binary_operator);
+                    diagnostic.edit(Fix { span: place, text: all, is_certain: !goes_on })
+                }
+                None if habits::is_understood(&format!("{}{all}", self.text), self.language) => {
+                    diagnostic.guess(self.origin.span(end, end), all)
+                }
+                None => diagnostic,
+            };
             self.report(diagnostic);
         }
         let mut tokens = Vec::with_capacity(self.tokens.len() + unclosed.len());

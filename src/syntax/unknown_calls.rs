@@ -14,6 +14,7 @@ use super::keywords::FUNCTION_NAMES;
 use super::lexer;
 use super::repair::Repair;
 use super::suggest::nearest;
+use super::token::Token;
 
 /// Names of our functions in other languages; [`habits::calls`] has those whose
 /// arguments differ.
@@ -189,9 +190,11 @@ impl<'t> Repair<'_, 't> {
         }
         self.report(diagnostic);
         let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
-        if let Some(function) =
-            same_but_case.and_then(|meant| lexer::function(meant, self.language))
-        {
+        let function = same_but_case.and_then(|meant| lexer::function(meant, self.language));
+        // Behind a name in capitals, keywords were read as names.
+        let has_keywords =
+            |function: &Token<'_>| matches!(function, Token::MkConst | Token::NoValue);
+        if let Some(function) = function.filter(|function| !has_keywords(function)) {
             return calls::check(self, index, function);
         }
         let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);

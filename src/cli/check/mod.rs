@@ -177,7 +177,7 @@ fn check(
             if has_source {
                 report_cycles(registry, &mut diagnostics);
             }
-            notation_of_others(&selection, sources, &mut diagnostics);
+            notation_of_others(&selection, language.dialect, sources, &mut diagnostics);
             fleet.check_groups(language, &mut diagnostics);
             None
         }

@@ -4,7 +4,7 @@
 //! matter. In the replacement, `$1` to `$3` are the arguments, each without a
 //! window of time, and `$w` is that window.
 
-use crate::dialect::Language;
+use crate::dialect::{Dialect, Language};
 
 use super::super::names::is_metric_name;
 use super::super::token::{Token, TokenAt};
@@ -283,6 +283,9 @@ pub(in crate::syntax) fn advise(
             "a choice is written with `?` and `:`, and its results are numbers, such as 1 and 0";
         return Some(advice(note, None));
     }
+    if language.dialect == Dialect::Pcp6_0 && is_guard(write) {
+        return Some(advice(NO_GUARD, None));
+    }
     let template = write;
     let write = filled(template, &places, language).filter(|write| !write.is_empty());
     let Some(write) = write else { return Some(advice(note, None)) };
@@ -300,6 +303,14 @@ pub(in crate::syntax) fn advise(
         }
         _ => advice(note, Some(write)),
     })
+}
+
+/// Advice about what only later versions replace.
+pub(super) const NO_GUARD: &str = "before PCP 7 nothing takes the place of a missing value";
+
+/// True for a replacement that gives a missing value another one.
+pub(super) fn is_guard(write: &str) -> bool {
+    write.contains("novalue()") || write.contains("(defined($1) ? ")
 }
 
 /// True for one text between quotation marks.
@@ -368,7 +379,6 @@ pub(in crate::syntax) fn is_window(token: Token<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Dialect;
     use crate::functions;
 
     #[test]

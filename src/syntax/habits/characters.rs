@@ -176,15 +176,24 @@ impl<'t> Characters<'_, 't> {
         }
         let inside = self.slice(next.start + 1, next.end - 1);
         let before = out.last().filter(|at| matches!(at.token, Token::Name(_)))?;
+        let is_hash = |index| self.at(index) == Some(Token::Invalid(Invalid::Character('#')));
+        let mut last = index + 1;
+        while is_hash(last + 1) && self.is_glued(last + 2) {
+            last += 2;
+        }
+        let error = self.error(index, last, "`#` chooses instances in pmie only");
+        if last > index + 1 {
+            let diagnostic =
+                error.help("brackets have one instance; `matchinst()` chooses several");
+            return Some(FoundHabit { diagnostic, last, token: Some(Token::Instance(inside)) });
+        }
         if inside.contains(['\'', ']', '\\']) {
             return None;
         }
         let place = self.origin.span(before.end, next.end);
-        let diagnostic = self
-            .error(index, index + 1, "`#` chooses instances in pmie only")
-            .help("an instance stands in brackets")
-            .fix(place, format!("[{inside}]"));
-        Some(FoundHabit { diagnostic, last: index + 1, token: Some(Token::Instance(inside)) })
+        let diagnostic =
+            error.help("an instance stands in brackets").fix(place, format!("[{inside}]"));
+        Some(FoundHabit { diagnostic, last, token: Some(Token::Instance(inside)) })
     }
 
     /// Parentheses as wide as Chinese characters.

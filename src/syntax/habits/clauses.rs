@@ -57,6 +57,7 @@ const NO_ELSE: &str = "a choice is written `condition ? value : other value`";
 const NO_CASE: &str = "there is no `CASE`";
 const QUOTIENT: &str = "`/` always gives a double, and other types follow from the operands";
 const NO_IF: &str = "there is no `if`";
+const NO_NAN: &str = "what cannot be computed has no value";
 const NO_NULL: &str = "there is no NULL";
 const GUARD: &str = "`defined()` tells whether the source has a metric";
 const NO_VECTORS: &str = "instances have no labels to match";
@@ -95,6 +96,12 @@ pub(super) const CLAUSES: &[Clause] = &[
     certain("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is"),
     clause("%1 is not null", "defined($1)", NO_NULL, GUARD),
     clause("%1 is null", "!defined($1)", NO_NULL, GUARD),
+    clause("%1 is not none", "defined($1)", NO_NULL, GUARD),
+    clause("%1 is none", "!defined($1)", NO_NULL, GUARD),
+    clause("%1 is not nan", "", "there is no NaN", NO_NAN),
+    clause("%1 is nan", "", "there is no NaN", NO_NAN),
+    clause("%1 is true", "$1", "there is no `is`", "a comparison is 1 or 0 as it is"),
+    clause("%1 is false", "!($1)", "there is no `is`", "a comparison is 1 or 0 as it is"),
     certain("%1 not between %2 and %3", "($1 < $2 || $1 > $3)", "there is no `BETWEEN`", RANGE)
         .binding(Token::Equal),
     certain("%1 between %2 and %3", "($1 >= $2 && $1 <= $3)", "there is no `BETWEEN`", RANGE)

@@ -211,7 +211,8 @@ fn in_full(number: &str, letter: &str) -> Option<String> {
         _ => return None,
     };
     let is_whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_whole.then(|| format!("{number}{zeros}"))
+    let digits = format!("{number}{zeros}");
+    is_whole.then(|| if digits.parse::<u32>().is_ok() { digits } else { digits + "." })
 }
 
 /// True for tokens that bind no part of a product or quotient beside them.

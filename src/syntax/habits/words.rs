@@ -5,14 +5,14 @@
 //! nothing in it is reported twice.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
-use crate::dialect::Language;
+use crate::dialect::{Dialect, Language};
 
 use super::super::delimiters::Delimiters;
 use super::super::origin::Origin;
 use super::super::repair::{Repair, unexpected};
 use super::super::token::{Invalid, Token, TokenAt};
 use super::binding;
-use super::calls::change_of_aggregate;
+use super::calls::{NO_GUARD, change_of_aggregate, is_guard};
 use super::characters::Characters;
 use super::clauses::{CLAUSES, Clause};
 use super::forms::{self, FoundClause, MAX_RUN, Part};
@@ -50,7 +50,9 @@ pub(in crate::syntax) fn marks<'t>(
         return None;
     }
     let delimiters = Delimiters::new(tokens);
-    let found = forms::find(text, tokens, &delimiters, MARKS, |_| true);
+    // The second of two label matchers is no definition.
+    let is_here = |one: &Clause| !(text.contains('{') && one.form.starts_with("^ $1 , "));
+    let found = forms::find(text, tokens, &delimiters, MARKS, is_here);
     let clauses = Characters { text, tokens, origin, language };
     diagnostics.extend(found.iter().map(|one| clauses.clause(one)));
     (!found.is_empty()).then(|| forms::replaced(tokens, &found))
@@ -92,6 +94,9 @@ impl Characters<'_, '_> {
         let spelling = self.text_of(word.0, word.1);
         let diagnostic =
             unexpected(self.span(word.0, word.1), clause.message.replace("$0", spelling));
+        if self.language.dialect == Dialect::Pcp6_0 && is_guard(clause.write) {
+            return diagnostic.help(NO_GUARD);
+        }
         if clause.leaves_nothing() {
             return diagnostic.help(clause.help).guess(whole, "");
         }
