@@ -9,7 +9,7 @@ use super::{Checked, Checker, Operand, describe, not_a_counter, types, units_nam
 use crate::bind::Desc;
 use crate::diag::{Code, Diagnostic, Fix, Property};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
 
 /// An operator with its operands.
@@ -179,8 +179,9 @@ impl Checker<'_> {
                 name(operation.left.expr),
                 name(operation.right.expr)
             ),
-            (true, ..) => of_counter(name(operation.left.expr)),
-            _ => of_counter(name(operation.right.expr)),
+            (true, true, _) => of_counter(name(operation.left.expr), true, true),
+            (true, false, _) => self.advise(operation, &operation.left, &operation.right),
+            _ => self.advise(operation, &operation.right, &operation.left),
         };
         self.refuse(operation, Code::CounterMisuse, message, Some(&help), Some(&pcp))
     }
@@ -241,6 +242,22 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Advice on a counter beside another operand: how to make it combine, as far as the
+    /// operator then takes the dimensions of both.
+    fn advise(&self, operation: &Operation, counter: &Operand, other: &Operand) -> String {
+        let (l, r) = (counter.desc.units, other.desc.units);
+        let is_free = match operation.op {
+            BinaryOp::Mul | BinaryOp::Div => true,
+            op => !op.is_arithmetic() && other.desc.value_type == ValueType::U32,
+        };
+        let per_second = Units { dim_time: l.dim_time.saturating_sub(1), ..l };
+        of_counter(
+            self.name_of_counter(counter.expr),
+            is_free || dimensions_agree(&per_second, &r),
+            is_free || dimensions_agree(&l, &r),
+        )
+    }
+
     /// What advice calls a counter: its name, if it is a metric with a short one.
     fn name_of_counter(&self, id: ExprId) -> &str {
         match &self.expr.node(id).kind {
@@ -257,16 +274,23 @@ impl Checker<'_> {
         }
         let (left, right) = (operation.left, operation.right);
         for (number, other) in [(left, right), (right, left)] {
-            let NodeKind::Number(plain) = &self.expr.node(number.expr).kind else { continue };
+            let (sign, plain) = match &self.expr.node(number.expr).kind {
+                NodeKind::Number(plain) => ("", plain),
+                NodeKind::Unary { op: UnaryOp::Neg, operand, .. } => {
+                    let NodeKind::Number(plain) = &self.expr.node(*operand).kind else { continue };
+                    ("-", plain)
+                }
+                _ => continue,
+            };
             // A counter does not compare with a number that has units.
             if other.desc.semantics == Semantics::Counter {
-                let help = of_counter(self.name_of_counter(other.expr));
+                let help = self.advise(operation, &other, &number);
                 for diagnostic in self.diagnostics.since_mut(first) {
                     diagnostic.help = Some(help.clone());
                 }
                 continue;
             }
-            let fixed = format!("mkconst({}, units=\"{}\")", plain.text, other.desc.units);
+            let fixed = format!("{sign}mkconst({}, units=\"{}\")", plain.text, other.desc.units);
             let span = self.span(number.expr);
             for diagnostic in self.diagnostics.since_mut(first) {
                 diagnostic.help = Some("mkconst() gives a number its units".to_owned());
@@ -304,10 +328,20 @@ impl Checker<'_> {
     }
 }
 
-/// Advice about a counter.
-fn of_counter(name: &str) -> String {
-    format!(
-        "`rate({name})` is its change per second, `delta({name})` that since the previous sample, \
-         and `instant({name})` the counter as it is"
-    )
+/// Advice about a counter whose rate, or whose change and value, combine with the other operand.
+fn of_counter(name: &str, takes_rate: bool, takes_change: bool) -> String {
+    let rate = format!("`rate({name})` is its change per second");
+    let others = |change: &str| {
+        format!(
+            "`delta({name})` {change} since the previous sample, and `instant({name})` the counter as it is"
+        )
+    };
+    match (takes_rate, takes_change) {
+        (true, false) => rate,
+        (false, true) => others("is its change"),
+        (true, true) => format!("{rate}, {}", others("that")),
+        (false, false) => {
+            format!("{rate}, {}; the other operand then needs their units", others("that"))
+        }
+    }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::elsewhere::Selector;
 use super::subject::Subject;
-use super::text::beyond_blank;
+use super::text::{SELECT_INSTEAD, beyond_blank};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
@@ -162,6 +162,11 @@ impl<'s> InstanceSelection<'s> {
                         false => "classes are written in brackets",
                     })
                     .guess(span, classes),
+            );
+        }
+        if self.names().any(|name| compiled.is_match(name) != Ok(negated)) {
+            return Some(
+                diagnostic.label(span, "is compared with the first word only").help(SELECT_INSTEAD),
             );
         }
         Some(diagnostic.label(span, "so no values are left").help(self.listed()))

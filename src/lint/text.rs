@@ -32,6 +32,10 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// Advice about a pattern that would match more than the first word.
+pub(super) const SELECT_INSTEAD: &str = "matchinst() sees an instance's name up to its first \
+     blank; match that part, or select one instance with [...]";
+
 /// The mistake of a `matchinst()` whose pattern needs a blank.
 pub(super) fn beyond_blank(kind: &NodeKind) -> Option<Diagnostic> {
     let NodeKind::Match { pattern, negated, .. } = kind else { return None };
@@ -42,14 +46,10 @@ pub(super) fn beyond_blank(kind: &NodeKind) -> Option<Diagnostic> {
         false => "this pattern can match no instance",
         true => "this pattern keeps no instance out",
     };
-    let fact = "needs a blank, but is compared with the first word only";
     Some(
         Diagnostic::warning(Code::PatternBeyondBlank, pattern.span, message)
-            .label(pattern.span, fact)
-            .help(
-                "matchinst() sees an instance's name up to its first blank; match that part, \
-                 or select one instance with [...]",
-            ),
+            .label(pattern.span, "needs a blank, but is compared with the first word only")
+            .help(SELECT_INSTEAD),
     )
 }
 

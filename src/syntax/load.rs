@@ -172,7 +172,11 @@ impl<'l> Loader<'l> {
             Ok(text) => text,
             Err(reason) => return self.unreadable(Path::new(name), reason),
         };
-        self.loaded.push(self.sources.add(name, text));
+        let source = self.sources.add(name, text);
+        if !self.reads_all && !mark_of(bytes).is_empty() {
+            self.sources.note_mark(source);
+        }
+        self.loaded.push(source);
     }
 
     fn unreadable(&mut self, path: &Path, reason: &str) {

@@ -67,7 +67,11 @@ pub(super) fn add_definitions(
         }
     }
     if let Some(definitions) = written {
-        let name = Arc::clone(&sources.get(file.source).name);
+        let mut name = Arc::clone(&sources.get(file.source).name);
+        if definitions.content.is_none() {
+            // It has escapes, and other places than the file.
+            name = format!("definitions in {name}").into();
+        }
         let before = definitions.content.map_or_else(String::new, |content| {
             let before = &sources.get(file.source).text[..content as usize];
             before.split_inclusive('\n').map(filler).collect()

@@ -262,14 +262,14 @@ impl Reader<'_> {
             let message = "nothing is expected in this case";
             self.document.error_with_help(span, message, "add `[case.expect]`");
         }
-        let Some((steps, _)) = lengths.steps else {
+        let Some(steps) = lengths.steps() else {
             if !is_misspelt {
                 let message = "the number of steps is unknown";
                 self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
             }
             return None;
         };
-        for (found, span) in lengths.others {
+        for (found, span) in lengths.all.into_iter().filter(|(found, _)| *found != steps) {
             let (steps, found) = (counted(steps, "step"), counted(found, "step"));
             let message = format!("this has {found}, and others in the case have {steps}");
             let help = "`_` is a step without a value, and `x*` repeats to the end";
@@ -547,19 +547,21 @@ impl Reader<'_> {
 /// The lengths of a case's timelines.
 #[derive(Default)]
 pub(super) struct Lengths {
-    /// Length of the first timeline, which all others must have.
-    steps: Option<(usize, Span)>,
-    /// Other lengths.
-    others: Vec<(usize, Span)>,
+    /// Each length and its place, in the order of the file.
+    all: Vec<(usize, Span)>,
 }
 
 impl Lengths {
     fn note(&mut self, steps: usize, span: Span) {
-        match self.steps {
-            None => self.steps = Some((steps, span)),
-            Some((known, _)) if known == steps => {}
-            Some(_) => self.others.push((steps, span)),
-        }
+        self.all.push((steps, span));
+    }
+
+    /// The length that most have; of several such lengths the first one.
+    fn steps(&self) -> Option<usize> {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
+        self.all.iter().for_each(|(steps, _)| *counts.entry(*steps).or_default() += 1);
+        let most = counts.values().max()?;
+        self.all.iter().map(|(steps, _)| *steps).find(|steps| counts[steps] == *most)
     }
 }
 

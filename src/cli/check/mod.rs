@@ -12,6 +12,7 @@ mod file_edits;
 mod report;
 mod settings;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use pmderive_runtime::source::MetadataSource;
@@ -22,6 +23,7 @@ use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others, seen_whole,
 };
+use crate::text::Span;
 
 use super::args::DiagWords;
 use super::definitions::{CommandDefinitions, refused};
@@ -201,7 +203,11 @@ fn check(
         lint_definitions(registry, &selection, &wanted, &mut found);
         fleet.lint(of_fleet.as_mut(), sources, &mut found);
         lint_comments(definitions.own_texts(), language, sources, &mut found);
-        found.retain(|one| settings.lints(one.span.source, sources));
+        let told: HashSet<(Code, Span)> =
+            diagnostics.iter().map(|one| (one.code, one.span)).collect();
+        found.retain(|one| {
+            !told.contains(&(one.code, one.span)) && settings.lints(one.span.source, sources)
+        });
         diagnostics.extend(found);
     }
     // Without metadata most lints find nothing.

@@ -137,6 +137,8 @@ impl LoadedPlan {
         let identity = web.identity.iter().flat_map(|one| [&one.certificate, &one.key]);
         // The listener reads its files when the plan takes effect.
         identity.chain(&web.token_file).for_each(|path| self.files.add(path.clone()));
+        // After a mistake in the configuration a group may lack its definitions.
+        let is_whole = self.diagnostics.errors() == 0;
         let mut targets = Targets::default();
         let mut defined = Vec::new();
         for (at, group) in (0..).map(GroupId).zip(&config.groups) {
@@ -159,6 +161,7 @@ impl LoadedPlan {
         let texts = self.texts_of_definitions();
         let mut fleet = config.fleet.as_ref().zip(of_fleet).map(|(fleet, of_fleet)| {
             let hosts = HostMetrics::of_groups(defined.iter().map(|(registry, _)| registry));
+            let hosts = if is_whole { hosts } else { hosts.and_others() };
             self.fleet(fleet, &of_fleet, Arc::clone(&texts), &hosts, &config)
         });
         let across = fleet.as_ref().map(|fleet| &*fleet.definitions);
