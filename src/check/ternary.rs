@@ -1,7 +1,7 @@
 //! Ternaries: guards that are constant, the branches that remain, and whether
 //! branches fit each other.
 
-use pmderive_runtime::model::InDom;
+use pmderive_runtime::model::{InDom, ValueType};
 
 use super::typed::{TypedId, TypedKind};
 use super::units::dimensions_agree;
@@ -220,7 +220,17 @@ impl Checker<'_> {
         let (code, message, help) = if a.value_type != b.value_type {
             let message =
                 format!("branches of different types: {} and {}", a.value_type, b.value_type);
-            (Code::BranchTypes, message, Some("give constants a type with mkconst(..., type=...)"))
+            let is_whole = |id: ExprId| match &self.expr.node(id).kind {
+                NodeKind::Number(number) => !number.text.contains('.'),
+                NodeKind::MkConst { .. } => true,
+                _ => false,
+            };
+            let help = match is_whole(yes.expr) || is_whole(no.expr) {
+                true => "give constants a type with mkconst(..., type=...)",
+                false => "a product with `1.0` is a double: `1.0 * x`",
+            };
+            let is_text = [a, b].into_iter().any(|one| one.value_type == ValueType::String);
+            (Code::BranchTypes, message, Some(help).filter(|_| !is_text))
         } else if indoms_differ {
             let message = "branches of different instance domains".to_string();
             let help = "reduce one of them to a single value with an aggregate or scalar()";

@@ -19,6 +19,9 @@ use super::token::{Invalid, Token};
 /// Largest number of tokens in units without quotes.
 const MAX_UNITS: usize = 8;
 
+/// Advice about a pattern with a slash in it.
+const SLASHES: &str = "within a pattern a slash is written `\\/`, as in `/^\\/dev\\/sda/`";
+
 /// Keywords of `mkconst()` and `novalue()`.
 pub(super) const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
 
@@ -298,8 +301,12 @@ impl Call {
                 return Verdict::Refused;
             }
             Token::Pattern(_) => {
-                let message = format!("{MISSING_COMMA} after the pattern");
-                repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+                let goes_on = repair.tokens[first + 1].start == repair.tokens[first].end;
+                let (message, help) = match goes_on {
+                    true => ("this pattern ends at its second `/`".to_owned(), SLASHES),
+                    false => (format!("{MISSING_COMMA} after the pattern"), example),
+                };
+                repair.report(self.error(repair, Some((first + 1, last)), message).help(help));
                 return Verdict::Refused;
             }
             token => {
@@ -309,10 +316,12 @@ impl Call {
                     Token::Str(text) if first == last => {
                         let inside = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
                         match inside.unwrap_or(text) {
-                            text if text.contains('/') => error,
+                            text if text.contains('/') => error.help(SLASHES),
                             text => {
                                 let is_certain = inside.is_some() || text.starts_with('^');
-                                let (span, text) = (repair.span(first, last), format!("/{text}/"));
+                                let meant = pattern_meant(text).filter(|_| text.starts_with('*'));
+                                let text = meant.unwrap_or_else(|| format!("/{text}/"));
+                                let span = repair.span(first, last);
                                 error.edit(Fix { span, text, is_certain })
                             }
                         }

@@ -234,6 +234,11 @@ fn utmost(texts: &[&str], sign: &str) -> String {
 /// A pattern without slashes, or between other marks, rewritten with slashes.
 pub(super) fn pattern_meant(text: &str) -> Option<String> {
     let inside = text.trim_matches(|mark| matches!(mark, '|' | '#' | '~' | '@' | '%'));
+    // A pattern of file names.
+    if let Some(end) = inside.strip_prefix('*') {
+        let pattern = end.strip_suffix('*').map_or_else(|| format!("{end}$"), str::to_owned);
+        return pattern_meant(&pattern).filter(|_| !end.is_empty());
+    }
     // A pattern matches anywhere in a name, unless it is anchored.
     let inside = match inside.strip_suffix(".*") {
         Some(start) if !start.starts_with('^') => format!("^{start}"),

@@ -9,6 +9,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
 use crate::text::{Span, offset};
 
+use super::habits::binding::is_comparison;
 use super::keywords::FUNCTION_NAMES;
 use super::lexical::without_quotes;
 use super::names::is_metric_name;
@@ -209,9 +210,12 @@ impl<'b> Explainer<'b> {
                         let error = behind(error, "taken for the name of a metric");
                         match at.token {
                             Token::Name(metric) if metric.len() <= MAX_QUOTED && metric != "of" => {
+                                let end = self.end_of_selection(index);
+                                let text = self.text.get(at.start as usize..end as usize);
+                                let call = format!("{name}({})", text.unwrap_or(metric));
                                 error
                                     .help("a call has parentheses")
-                                    .guess(origin.span(start, at.end), format!("{name}({metric})"))
+                                    .guess(origin.span(start, end), call)
                             }
                             _ => error.help(format!("a call is written `{name}(...)`")),
                         }
@@ -219,6 +223,14 @@ impl<'b> Explainer<'b> {
                     _ => self.no_operator(behind(error, "the operand ends here"), before, at),
                 }
             }
+        }
+    }
+
+    /// The end of a name with the instance that is selected behind it.
+    fn end_of_selection(&self, index: usize) -> u32 {
+        match self.tokens.get(index + 1) {
+            Some(TokenAt { token: Token::Instance(_), end, .. }) => *end,
+            _ => self.tokens[index].end,
         }
     }
 
@@ -234,6 +246,11 @@ impl<'b> Explainer<'b> {
                 nothing().help("there is no sign `+`; leave it out").fix(span, "")
             }
             Token::Plus => nothing().help("`+` stands between two operands"),
+            token
+                if is_comparison(token) && index > 0 && is_joint(self.tokens[index - 1].token) =>
+            {
+                nothing().help("a comparison has two sides, as in `a > 1 && a < 5`")
+            }
             token if token.is_binary_operator() => nothing()
                 .help("one operator stands between two operands; remove it")
                 .guess(span, ""),
@@ -319,4 +336,9 @@ fn text_as_operand(text: &str, span: Span) -> Diagnostic {
         true => without_quotes(lone_text(span), span, text),
         false => lone_text(span),
     }
+}
+
+/// True for `&&` and `||`.
+fn is_joint(token: Token<'_>) -> bool {
+    matches!(token, Token::AndAnd | Token::OrOr)
 }

@@ -245,7 +245,11 @@ fn replacement<'t>(
         Invalid::HalfOperator(_) => Token::OrOr,
         // Operators of other languages; their meaning no longer matters.
         Invalid::Character('%' | '^') => Token::Star,
-        Invalid::SingleQuoted if text_expected(before, language) => Token::Str(inside(1)),
+        Invalid::SingleQuoted
+            if text_expected(before, language) && text_is_meant(before, inside(1), language) =>
+        {
+            Token::Str(inside(1))
+        }
         Invalid::SingleQuoted if !text_is_meant(before, inside(1), language) => {
             Token::Name(inside(1))
         }
@@ -291,7 +295,9 @@ fn begins_with_pattern(out: &[TokenAt<'_>]) -> bool {
 /// True for a text in single quotes that is probably not the name of a metric.
 fn text_is_meant(before: Option<Token<'_>>, inside: &str, language: Language) -> bool {
     let is_compared = matches!(before, Some(Token::Equal | Token::NotEqual));
-    text_expected(before, language)
+    // No text of units has a point.
+    let is_metric = inside.contains('.') && is_metric_name(inside);
+    text_expected(before, language) && !is_metric
         || !is_metric_name(inside)
         || is_compared && !inside.contains('.')
 }
@@ -546,12 +552,14 @@ fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
                 if (1e-30..1e30).contains(&value)
                     || is_zero(spelling.split(['e', 'E']).next().unwrap_or_default()) =>
             {
-                // A whole number of 32 bits keeps what it is compared with whole.
-                let is_whole = value <= f64::from(u32::MAX) && value.fract() == 0.0;
-                let is_plain = is_whole && !spelling.contains(['.', '-']);
-                let digits = value.to_string();
-                let plain = if is_plain { digits } else { as_double(digits) };
-                diagnostic(message).help(format!("write `{plain}`")).fix(span, plain)
+                let plain = as_double(value.to_string());
+                let whole = plain.strip_suffix('.').filter(|digits| digits.parse::<u32>().is_ok());
+                // A number with units compares with whole plain numbers, and with no doubles.
+                let help = match whole {
+                    Some(digits) => format!("write `{plain}`, or `{digits}` for a whole number"),
+                    None => format!("write `{plain}`"),
+                };
+                diagnostic(message).help(help).fix(span, plain)
             }
             _ => diagnostic(message)
                 .help("with --extensions they have, as far as double precision goes"),

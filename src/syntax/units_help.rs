@@ -95,6 +95,9 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         let edit = (text.trim() == word).then(|| Edit::guess(range, ""));
         return Advice { help, edit };
     }
+    if word == "m" {
+        return with("minutes are `min`, bytes `Mbyte`", Edit::guess(range, "min"));
+    }
     if let Some(bytes) = of_bits(word) {
         let is_divisor = [" per ", "/"].iter().any(|mark| text[..range.start].contains(mark));
         let whole = Edit::guess(range, bytes.clone()).applied(text).replace(" per ", " / ");

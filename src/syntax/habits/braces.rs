@@ -5,7 +5,7 @@ use super::super::lexer;
 use super::super::names::is_metric_name;
 use super::super::token::{Invalid, Token, TokenAt};
 use super::super::unknown_calls::synonym;
-use super::calls::{self, Advice};
+use super::calls::{self, Advice, is_window};
 use super::characters::{Characters, FoundHabit};
 use super::is_understood;
 use super::matchers::{Matcher, matchers};
@@ -46,6 +46,10 @@ impl<'t> Characters<'_, 't> {
         };
         let message = "label matchers are PromQL's; here instances are chosen by their names";
         let error = self.error(index, last, message);
+        // A window of time behind them goes, too.
+        let has_window = self.is_glued(last + 1) && self.at(last + 1).is_some_and(is_window);
+        let last = if has_window { last + 1 } else { last };
+        let braces = self.span(index, last);
         let metric = out.last().and_then(|at| match at.token {
             Token::Name(name) => Some((name, at.start)),
             _ => None,
