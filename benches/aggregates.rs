@@ -80,6 +80,7 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
             slot: Slot(0),
             at: Nanos(0),
             stamp: Timestamp::new(0, 0),
+            gaps: 0,
             schema: Arc::clone(&schema),
             columns: samples::columns(&columns),
         }

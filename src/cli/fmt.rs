@@ -14,8 +14,8 @@ use crate::format::{format_definitions, joined};
 use crate::project::Folders;
 use crate::report::findings::{Finding, Position, Report};
 use crate::syntax::{
-    MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, definition_files, mark_of, read_bounded,
-    read_definition_file, text_of,
+    MAX_FILE_BYTES, STANDARD_INPUT, Unreadable, is_passed_over, mark_of, may_be_rewritten,
+    own_files_below, read_bounded, read_definition_file, text_of,
 };
 use crate::text::json::write_object;
 use crate::text::patch;
@@ -52,8 +52,8 @@ pub struct FmtArguments {
     /// Language of the files.
     #[command(flatten)]
     language: LanguageArguments,
-    /// Files to format. A directory stands for all files below it, `-` for standard
-    /// input, which is printed.
+    /// Files to format. A directory stands for all files below it that end in `.conf`, `.cfg`,
+    /// `.cnf` or `.derived`, `-` for standard input, which is printed.
     #[arg(required = true, value_name = "FILE|DIRECTORY|-")]
     files: Vec<PathBuf>,
 }
@@ -70,7 +70,7 @@ pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<ExitStat
     let mut report = Report::default();
     let mut folders = Folders::default();
     for path in &arguments.files {
-        for input in inputs(path, arguments.language.chosen().dialect) {
+        for input in inputs(path) {
             let done = input.and_then(|input| {
                 let text = input.read(arguments.language.chosen().dialect)?;
                 Ok((input, text))
@@ -125,11 +125,13 @@ fn first_difference(one: &str, other: &str) -> usize {
 }
 
 /// The inputs that an argument stands for.
-fn inputs(path: &Path, dialect: Dialect) -> Vec<Result<Input, Unreadable>> {
+fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
     if path == Path::new("-") {
         return vec![Ok(Input::StandardInput)];
     }
-    let mut files = definition_files(path, dialect != Dialect::Fixed);
+    let mut files = own_files_below(path, |entry| {
+        !is_passed_over(entry) && (entry.is_dir() && !entry.is_symlink() || may_be_rewritten(entry))
+    });
     if files.is_empty() {
         let reason = NO_DEFINITION_FILE.to_owned();
         files.push(Err(Unreadable { path: path.to_owned(), reason }));

@@ -80,7 +80,8 @@ impl Engine {
         found: &[NameAnswer],
         spec: &HostSpec,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let (class, identities) = self.class_of(selection, found, || spec.to_string())?;
+        let (class, identities) =
+            self.class_of(selection, found, self.kind_limit, || spec.to_string())?;
         if class.build.get().is_none() {
             let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {

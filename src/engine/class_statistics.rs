@@ -88,7 +88,8 @@ impl Engine {
     /// Limits the number of kinds of sources with programs at a time; the
     /// default is [`DEFAULT_KIND_LIMIT`]. For a source of a further kind,
     /// [`Engine::compile`] and [`Session::choose`](super::Session::choose) fail with
-    /// [`SourceError::TooManyKinds`]. Lists that are read or fetched have no limit.
+    /// [`SourceError::TooManyKinds`]. Lists that are read or fetched have no limit, nor has
+    /// [`Engine::bind`].
     #[must_use]
     pub fn with_kind_limit(self, limit: usize) -> Engine {
         Engine { kind_limit: limit, ..self }
@@ -135,13 +136,12 @@ impl Engine {
         &self,
         selection: &Arc<Selection>,
         found: &[NameAnswer],
+        limit: usize,
         name: impl FnOnce() -> String,
     ) -> Result<(Arc<Class>, Identities), SourceError> {
         let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
         let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
-        if let Some(class) =
-            self.classes.find(selection, &fingerprint, self.kind_limit, &self.layouts)
-        {
+        if let Some(class) = self.classes.find(selection, &fingerprint, limit, &self.layouts) {
             return Ok((class, identities));
         }
         let usual = usual(&self.classes_by_use(), selection);
@@ -149,7 +149,7 @@ impl Engine {
         let differs = differs.map(|differs| format!("; unlike most: {}", differs.words));
         Err(SourceError::TooManyKinds {
             target: name(),
-            limit: self.kind_limit,
+            limit,
             differs: differs.unwrap_or_default(),
         })
     }

@@ -207,7 +207,7 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask(selection.mentions(), source)?;
-        let compiled = self.compiled_from(&selection, &found, source)?;
+        let compiled = self.compiled_from(&selection, &found, self.kind_limit, source)?;
         let names = if compiled.needs_names() { source.traverse("")? } else { Vec::new() };
         self.diagnose(&compiled, &found, &names, diagnostics);
         Ok(compiled)
@@ -227,7 +227,7 @@ impl Engine {
         source: &mut dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask(selection.mentions(), source)?;
-        self.compiled_from(selection, &found, source)
+        self.compiled_from(selection, &found, usize::MAX, source)
     }
 
     /// The compiled definitions for sources with these answers. Compiles in
@@ -236,9 +236,10 @@ impl Engine {
         &self,
         selection: &Arc<Selection>,
         found: &[NameAnswer],
+        limit: usize,
         source: &dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let (class, identities) = self.class_of(selection, found, || source.name())?;
+        let (class, identities) = self.class_of(selection, found, limit, || source.name())?;
         let make = || self.build(selection, found, identities.clone());
         Ok(class.compiled(class.build.get_or_init(make), identities))
     }

@@ -125,6 +125,8 @@ impl<K: Ord> Trouble<K> {
     /// last success. Trouble that comes again soon stays quiet, and so does its end.
     pub fn end(&mut self) -> Option<u64> {
         let count = std::mem::take(&mut self.since_success);
+        // What comes next is another trouble.
+        self.told.values_mut().for_each(|told| told.more = 0);
         std::mem::take(&mut self.is_told).then_some(count)
     }
 }

@@ -22,6 +22,7 @@ mod tidy;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 use pmderive_runtime::model::{InstId, LabelLevel, Pmid, Timestamp};
@@ -29,6 +30,7 @@ use pmderive_runtime::result::{FetchResult, MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::dialect::Dialect;
 use crate::engine::Session;
 
 use self::domains::Domains;
@@ -39,6 +41,13 @@ pub use self::recording::{Recording, Records};
 pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
 use self::tidy::tidy;
+
+/// Time from a look at what is left out of a live source to the next one. What comes back may
+/// come without a notice.
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+
+/// Longest such time. Each is twice as long as the one before.
+const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +88,12 @@ pub struct Recorder<S> {
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
     is_lost: bool,
+    /// When to look again for what is left out, and how long after the last look that is.
+    retry: Option<(Instant, Duration)>,
     /// True if there was a gap since the last record that is not marked yet.
     gap: bool,
+    /// True if the gap was known before the last fetch.
+    is_behind_mark: bool,
     /// The mark at the source's end that is the last record.
     marked: Option<Timestamp>,
     writer: Option<ArchiveWriter>,
@@ -127,7 +140,9 @@ impl<S: FetchSource> Recorder<S> {
             recording,
             batch: ResultBatch::default(),
             is_lost: false,
+            retry: None,
             gap: false,
+            is_behind_mark: false,
             marked: None,
             writer: None,
             described: WrittenMetadata::default(),
@@ -192,32 +207,28 @@ impl<S: FetchSource> Recorder<S> {
     }
 
     fn fetch_and_write(&mut self) -> Result<Sampled, RecorderError> {
-        if self.is_lost || self.context.metadata_epoch() != self.epoch {
+        let is_due = self.retry.is_some_and(|(at, _)| at <= Instant::now());
+        if self.is_lost || is_due || self.context.metadata_epoch() != self.epoch {
             self.select()?;
             self.is_lost = false;
         }
         if self.list.pmids().is_empty() {
             return Ok(Sampled::NoMetrics);
         }
-        let events = match self.context.fetch(&self.list, &mut self.batch) {
-            Err(error) if error.is_end_of_archive() => {
-                self.mark_end()?;
-                return Ok(Sampled::End);
-            }
-            events => events?,
-        };
-        let time = self.batch.timestamp();
-        if self.recording.end.is_some_and(|end| time > end) {
-            return Ok(Sampled::End);
-        }
-        // An agent that is there again counts anew, as one that pmcd has restarted.
-        self.gap |= events.gap || events.changes.agent_added();
-        let fetched = Arc::clone(&self.selection.metrics);
+        let Some(mut events) = self.fetch()? else { return Ok(Sampled::End) };
+        let mut fetched = Arc::clone(&self.selection.metrics);
         if self.context.metadata_epoch() != self.epoch {
             // These values may already be of other metrics than the requested
             // ones.
             self.select()?;
         }
+        // What was computed spans the mark if the source did not report the gap itself.
+        if self.gap && !events.gap && !self.is_behind_mark && self.forgets_at_marks() {
+            fetched = Arc::clone(&self.selection.metrics);
+            let Some(again) = self.fetch()? else { return Ok(Sampled::End) };
+            events = events.with(again);
+        }
+        let time = self.batch.timestamp();
         if fetched.is_empty() || self.selection.metrics.is_empty() {
             return Ok(Sampled::NoMetrics);
         }
@@ -227,6 +238,40 @@ impl<S: FetchSource> Recorder<S> {
         }
         self.write(&fetched, result, events)?;
         Ok(Sampled::Recorded(time))
+    }
+
+    /// True if no rate is to span a mark that is the recorder's own. An archive has its marks, and
+    /// libpcp computes across them.
+    fn forgets_at_marks(&self) -> bool {
+        !self.recording.is_archive && self.context.dialect() == Dialect::Fixed
+    }
+
+    /// Fetches the list, and notes gaps. Behind a gap that is known no rate begins before it.
+    /// `None` at the end of the source's archive, which is marked, or of the time to record.
+    fn fetch(&mut self) -> Result<Option<FetchEvents>, RecorderError> {
+        self.is_behind_mark = self.gap;
+        let forgets = self.forgets_at_marks();
+        if self.gap && forgets {
+            self.context.forget_history();
+        }
+        let events = match self.context.fetch(&self.list, &mut self.batch) {
+            Err(error) if error.is_end_of_archive() => {
+                self.mark_end()?;
+                return Ok(None);
+            }
+            events => events?,
+        };
+        if forgets {
+            // Metrics that were left out begin anew when they are back.
+            self.context.forget_absent();
+        }
+        let time = self.batch.timestamp();
+        if self.recording.end.is_some_and(|end| time > end) {
+            return Ok(None);
+        }
+        // An agent that is there again counts anew, as one that pmcd has restarted.
+        self.gap |= events.gap || events.changes.agent_added();
+        Ok(Some(events))
     }
 
     /// Marks the end, as the source does.
@@ -254,7 +299,16 @@ impl<S: FetchSource> Recorder<S> {
         self.gap |=
             self.selection.look_up(&mut self.context, &self.recording, &mut self.notices)?;
         // The first question may have connected to another peer.
-        self.epoch = self.context.metadata_epoch();
+        let epoch = self.context.metadata_epoch();
+        let is_missing = !self.recording.is_archive && self.left_out().next().is_some();
+        self.retry = is_missing.then(|| {
+            let wait = match self.retry {
+                Some((_, wait)) if self.epoch == epoch => (2 * wait).min(LAST_RETRY),
+                _ => FIRST_RETRY,
+            };
+            (Instant::now() + wait, wait)
+        });
+        self.epoch = epoch;
         if before != self.selection.metrics && !self.selection.metrics.is_empty() {
             let pmids = self.selection.metrics.iter().map(|metric| metric.desc.pmid);
             self.list = FetchList::new(pmids.collect(), Vec::new());

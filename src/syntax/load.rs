@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -233,6 +234,14 @@ pub fn own_files_below(
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Vec<Result<PathBuf, Unreadable>> {
     first_files_below(path, is_wanted, usize::MAX).0
+}
+
+/// True for a file below a directory that a program may rewrite: its name is that of a definition
+/// file, and it is no link to a file elsewhere. A directory may hold anything, scripts included.
+pub fn may_be_rewritten(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    [".conf", ".cfg", ".cnf", ".derived"].iter().any(|end| name.ends_with(end.as_bytes()))
+        && !path.is_symlink()
 }
 
 /// Like [`own_files_below`], but for at most `most` entries. False if there are more.

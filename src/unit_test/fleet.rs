@@ -49,6 +49,8 @@ struct RunningHost<'c> {
     schema: Arc<Schema>,
     /// Positions of the schema's metrics in the session's.
     positions: Vec<usize>,
+    /// Number of gaps so far.
+    gaps: u32,
 }
 
 impl<'t> Fleet<'t> {
@@ -190,7 +192,7 @@ impl<'t> Fleet<'t> {
         let target = Target::new(host.name.clone(), HostSpec::local(), labels, GroupId(0));
         let schema = Arc::new(Schema { metrics: metrics.into() });
         let (target, space) = (Arc::new(target), Space::default());
-        Ok(RunningHost { host, target, session, space, schema, positions })
+        Ok(RunningHost { host, target, session, space, schema, positions, gaps: 0 })
     }
 
     /// The reason for which a name is no expression, if there is one.
@@ -221,10 +223,11 @@ impl RunningHost<'_> {
             self.session.source().feed().pass();
             return aggregates.collector.missed(&self.target, slot);
         }
-        let RunningHost { target, session, space, schema, positions, .. } = self;
+        let RunningHost { target, session, space, schema, positions, gaps, .. } = self;
         let Ok(sample) = session.sample(space) else {
             return aggregates.collector.failed(target, slot);
         };
+        *gaps += u32::from(sample.events.gap);
         let (mut heads, mut lanes) = (Vec::with_capacity(positions.len()), Lanes::default());
         for position in positions {
             let metric = &sample.metrics[*position];
@@ -252,6 +255,7 @@ impl RunningHost<'_> {
             slot,
             at,
             stamp,
+            gaps: *gaps,
             schema: Arc::clone(schema),
             columns: Columns::new(Heads::new(heads), lanes),
         });

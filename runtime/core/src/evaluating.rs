@@ -18,13 +18,28 @@ impl Evaluator {
         source: &mut dyn FetchSource,
         workspace: &'w mut Workspace,
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
+        workspace.batch.clear();
+        let events = source.fetch(self.requests(), &mut workspace.batch)?;
+        Ok((self.evaluate_fetched(events, source, workspace)?, events))
+    }
+
+    /// Evaluates the batch of a workspace: what the source has just given for
+    /// [`Evaluator::requests`], with these events.
+    ///
+    /// # Errors
+    /// The source failed, or the parts of its answer do not fit together.
+    /// Nothing was evaluated.
+    pub fn evaluate_fetched<'w>(
+        &'w mut self,
+        events: FetchEvents,
+        source: &mut dyn FetchSource,
+        workspace: &'w mut Workspace,
+    ) -> Result<Evaluation<'w>, SourceError> {
         let Workspace { batch, buffers } = workspace;
-        batch.clear();
-        let events = source.fetch(self.requests(), batch)?;
         let mut step = self.evaluate(batch, events, buffers);
         loop {
             match step.map_err(|error| error.of_source(source.name()))? {
-                Step::Done(evaluation) => return Ok((evaluation, events)),
+                Step::Done(evaluation) => return Ok(evaluation),
                 Step::Needs(mut pending) => {
                     let Asked { questions, answers } = pending.asked();
                     source.ask(&questions, answers)?;

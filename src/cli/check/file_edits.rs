@@ -15,7 +15,7 @@ use crate::cli::terminal::Purpose;
 use crate::diag::Diagnostics;
 use crate::diag::fixes::applied;
 use crate::escape;
-use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of};
+use crate::syntax::{BYTE_ORDER_MARK, STANDARD_INPUT, counted, mark_of, may_be_rewritten};
 use crate::text::patch;
 use crate::text::{SourceMap, stray};
 
@@ -92,7 +92,8 @@ impl FileEdits {
                 continue;
             }
             // It may be the source of a program.
-            if !good.contains(&text) && is_of_directory(path, arguments) {
+            let is_meant = good.contains(&text) && may_be_rewritten(path);
+            if !is_meant && is_of_directory(path, arguments) {
                 self.are_passed_over = true;
                 continue;
             }
@@ -169,8 +170,8 @@ impl FileEdits {
         }
         if self.are_passed_over {
             messages.warning(
-                &"files of a directory that have no good definition stay as they are, unless they \
-                  are named",
+                &"of a directory only files such as `a.conf` with a good definition are changed; \
+                  name the others",
             );
         }
         if self.is_cut_short {

@@ -116,11 +116,15 @@ fn unknown(word: &str, commands: &[String]) -> Stop {
     let topics = TOPICS.iter().map(|topic| topic.name);
     let functions = signature::all().map(|function| function.name);
     let others = commands.iter().map(String::as_str).chain(functions);
-    let help = match nearest(word, topics.chain(others)) {
-        Some(meant) => format!("did you mean `pmderive help {meant}`?"),
-        None => match &topics_about(word)[..] {
-            [] => "`pmderive help` lists all of them".to_owned(),
-            found => format!("these topics are about it: {}", found.join(", ")),
+    let known: Vec<&str> = topics.chain(others).collect();
+    let near = |word: &str| nearest(word, known.iter().copied());
+    // PCP's own tools have names that begin so.
+    let of_pcp = word.strip_prefix("pm").filter(|rest| known.contains(rest));
+    let help = match (of_pcp, &topics_about(word)[..]) {
+        (None, found @ [_, ..]) => format!("these topics are about it: {}", found.join(", ")),
+        (of_pcp, _) => match of_pcp.or_else(|| near(word)) {
+            Some(meant) => format!("did you mean `pmderive help {meant}`?"),
+            None => "`pmderive help` lists all of them".to_owned(),
         },
     };
     Stop::Usage(format!("`{word}` is no topic, command or function; {help}"))

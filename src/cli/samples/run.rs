@@ -311,6 +311,10 @@ impl Selected<'_> {
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
         self.session.choose(&self.selection, &mut diagnostics)?;
+        if self.definitions.registry.language().dialect == Dialect::Fixed {
+            // What was away begins anew: its counters may have done so.
+            self.session.forget_absent();
+        }
         let diagnostics = self.definitions.hidden_by_mistake(diagnostics);
         self.mistakes = mistakes(&self.selection, &diagnostics);
         self.messages.diagnostics(diagnostics, &self.definitions.sources);
@@ -340,6 +344,9 @@ impl Selected<'_> {
             Err(error) => return Err(error.into()),
         };
         self.progress.at(sample.values.timestamp());
+        if !sample.found.is_empty() {
+            self.mistakes = mistakes(&self.selection, &sample.found);
+        }
         let has_values = |metric: &Metric| {
             metric.output.is_some_and(|output| !sample.values.get(output).is_empty())
         };

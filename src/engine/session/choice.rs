@@ -3,23 +3,37 @@
 //! [`Engine::compile`].
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pmderive_runtime::eval::{Evaluator, SharedLayouts};
 use pmderive_runtime::program::{Binding, Program};
-use pmderive_runtime::source::{FetchSource, SourceError};
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
 
-use super::{NamedInstances, Sample, Session, Space, Task};
+use super::{MOST_REPEATED, NamedInstances, Sample, Session, Space, Task};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::metric::Metric;
 use crate::engine::{Compiled, Registered};
 
+/// Time from a choice that lacks something to the next look for it.
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+
+/// Longest such time. Each is twice as long as the one before.
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
 /// The current choice.
 #[derive(Default)]
 pub(super) struct Choice {
+    /// What was chosen.
+    selection: Vec<Registered>,
     /// `None` before the first choice.
     compiled: Option<Arc<Compiled>>,
-    /// Epoch of the source's metadata for which it was compiled.
+    /// When to look again for what a choice lacks, and how long after the choice that is.
+    retry: Option<(Instant, Duration)>,
+    /// What was wrong when changed metadata were followed, until a sample tells it.
+    found: Diagnostics,
+    /// Epoch of the source's metadata for which it was chosen.
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
     lost: bool,
@@ -68,9 +82,35 @@ impl<S: FetchSource> Session<S> {
         // The first question may have connected to another peer. All answers
         // are from that peer.
         let epoch = self.source.metadata_epoch();
-        self.choice = Choice { compiled: Some(compiled), epoch, lost: false, evaluations: 0 };
+        let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
+        let retry = (!is_whole).then(|| {
+            let wait = match self.choice.retry {
+                Some((_, wait)) if self.choice.epoch == epoch => (2 * wait).min(LAST_RETRY),
+                _ => FIRST_RETRY,
+            };
+            (Instant::now() + wait, wait)
+        });
+        let selection = selection.iter().map(|one| (*one).clone()).collect();
+        let compiled = Some(compiled);
+        let found = Diagnostics::default();
+        self.choice =
+            Choice { selection, compiled, retry, found, epoch, lost: false, evaluations: 0 };
         self.put_in_force(Task::Choice);
         Ok(())
+    }
+
+    /// Compiles the choice for changed metadata. True if the program is another one then.
+    fn follow_metadata(&mut self) -> Result<bool, SourceError> {
+        let selection: Vec<&Registered> = self.choice.selection.iter().collect();
+        let (registry, mut found) = (&self.scope.registry, Diagnostics::default());
+        let compiled = self.engine.compile(registry, &selection, &mut self.source, &mut found)?;
+        self.choice.found = found;
+        let before = self.choice.compiled.replace(Arc::clone(&compiled));
+        if before.is_some_and(|before| Arc::ptr_eq(&before, &compiled)) {
+            return Ok(false);
+        }
+        self.put_in_force(Task::Choice);
+        Ok(true)
     }
 
     /// The chosen metrics, in the order of the request.
@@ -95,16 +135,20 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// True if the source's metadata may have changed since the choice, so that
-    /// the choice must be made again. The compatible dialects bind only once.
+    /// the choice must be made again. What the source lacked may come without a notice:
+    /// it is time to look again after some seconds, later after half a minute.
+    /// The compatible dialects bind only once.
     pub fn is_stale(&self) -> bool {
-        let changed = self.choice.lost || self.source.metadata_epoch() != self.choice.epoch;
+        let Choice { lost, epoch, retry, .. } = &self.choice;
+        let is_due = retry.is_some_and(|(at, _)| at <= Instant::now());
+        let changed = *lost || is_due || self.source.metadata_epoch() != *epoch;
         self.dialect() == Dialect::Fixed && changed
     }
 
     /// Fetches and evaluates the chosen metrics. Without a choice there are
-    /// none. The choice stays bound to the metadata that it was made with. Call
-    /// [`Session::is_stale`] before each sample, and choose again if it is true:
-    /// otherwise a metric whose type has changed gives wrong numbers.
+    /// none. Call [`Session::is_stale`] before each sample, and choose again if it is
+    /// true: otherwise a metric whose type has changed gives wrong numbers. If the reply
+    /// itself announces changes, the choice is compiled for them and fetched once more.
     ///
     /// # Errors
     /// The fetch failed.
@@ -112,12 +156,26 @@ impl<S: FetchSource> Session<S> {
         if self.running.in_force != Task::Choice {
             self.put_in_force(Task::Choice);
         }
+        self.named.values_mut().for_each(NamedInstances::begin);
+        let mut events = self.fetch_choice(&mut space.workspace.batch)?;
+        for _ in 0..MOST_REPEATED {
+            if !self.is_announced(events, self.choice.epoch) || !self.follow_metadata()? {
+                break;
+            }
+            self.running.before = self.running.before.with(events);
+            events = self.fetch_choice(&mut space.workspace.batch)?;
+        }
         let Session { engine, source, choice, running, named, .. } = self;
-        named.values_mut().for_each(NamedInstances::begin);
-        let fetched = running.fetch(engine, source, &mut space.workspace);
-        let (values, events) = fetched.inspect_err(|error| choice.lost |= error.is_transient())?;
-        let Choice { compiled, lost, .. } = choice;
+        let sampled = running.evaluate(events, engine, source, &mut space.workspace);
+        let (values, events) = sampled.inspect_err(|error| choice.lost |= error.is_transient())?;
+        let Choice { compiled, lost, found, .. } = choice;
         let (metrics, compiled) = (metrics(compiled), compiled.as_deref());
-        Ok(Sample { metrics, values, source, events, compiled, lost, named })
+        let found = std::mem::take(found);
+        Ok(Sample { metrics, values, source, events, found, compiled, lost, named })
+    }
+
+    fn fetch_choice(&mut self, batch: &mut ResultBatch) -> Result<FetchEvents, SourceError> {
+        let fetched = self.running.fetch(&mut self.source, batch);
+        fetched.inspect_err(|error| self.choice.lost |= error.is_transient())
     }
 }

@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::binding::Outcome;
 use super::shared_parts::CheckedGroup;
-use super::{Readings, Session, Space, Task};
+use super::{MOST_REPEATED, Readings, Session, Space, Task};
 use crate::bind::DefinitionId;
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
@@ -370,7 +370,7 @@ impl<S: FetchSource> FetchSource for Session<S> {
         batch.clear();
         let engine = Arc::clone(&self.engine);
         let mut space = engine.space();
-        let events = self.evaluate_list(&mut space).map(|readings| {
+        let events = self.evaluate_list(list, &mut space).map(|readings| {
             readings.write(batch);
             readings.events
         });
@@ -408,7 +408,7 @@ impl<S: FetchSource> Session<S> {
         self.refresh();
         self.find_plan(list)?;
         if !self.plans[0].needs.is_plain {
-            return self.evaluate_list(space);
+            return self.evaluate_list(list, space);
         }
         let Space { workspace, places } = space;
         let events = self.fetch_plain(list, &mut workspace.batch)?;
@@ -433,15 +433,43 @@ impl<S: FetchSource> Session<S> {
         Ok(events)
     }
 
-    /// Fetches for the first plan, and computes.
-    fn evaluate_list<'s>(&'s mut self, space: &'s mut Space) -> Result<Readings<'s>, SourceError> {
+    /// Fetches a list whose plan is the first one, and computes.
+    fn evaluate_list<'s>(
+        &'s mut self,
+        list: &FetchList,
+        space: &'s mut Space,
+    ) -> Result<Readings<'s>, SourceError> {
+        let mut events = self.fetch_first_plan(&mut space.workspace.batch)?;
+        for _ in 0..MOST_REPEATED {
+            if !self.is_announced(events, self.epoch) {
+                break;
+            }
+            let before = self.plans[0].id();
+            self.refresh();
+            self.find_plan(list)?;
+            if self.plans[0].id() == before {
+                self.put_first_plan_in_force();
+                break;
+            }
+            self.running.before = self.running.before.with(events);
+            events = self.fetch_first_plan(&mut space.workspace.batch)?;
+        }
+        let Space { workspace, places } = space;
+        let read = self.running.evaluate(events, &self.engine, &mut self.source, workspace);
+        let (values, events) = read.inspect_err(|error| self.lost |= error.is_transient())?;
+        Ok(Readings::computed(&self.plans[0].needs, values, places, events))
+    }
+
+    fn fetch_first_plan(&mut self, batch: &mut ResultBatch) -> Result<FetchEvents, SourceError> {
+        self.put_first_plan_in_force();
+        let fetched = self.running.fetch(&mut self.source, batch);
+        fetched.inspect_err(|error| self.lost |= error.is_transient())
+    }
+
+    fn put_first_plan_in_force(&mut self) {
         let wanted = Task::Needs(self.plans[0].id());
         if self.running.in_force != wanted {
             self.put_in_force(wanted);
         }
-        let Space { workspace, places } = space;
-        let fetched = self.running.fetch(&self.engine, &mut self.source, workspace);
-        let (values, events) = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
-        Ok(Readings::computed(&self.plans[0].needs, values, places, events))
     }
 }

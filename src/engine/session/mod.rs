@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering;
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::{InDom, Pmid};
 use pmderive_runtime::program::{Binding, DefinitionKey};
-use pmderive_runtime::result::SetPlace;
+use pmderive_runtime::result::{ResultBatch, SetPlace};
 use pmderive_runtime::source::{FetchEvents, FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -152,6 +152,8 @@ struct EvaluatorTask {
     in_force: Task,
     /// Number of evaluations of the current task.
     evaluations: u64,
+    /// Events of fetches that were not evaluated, for the next evaluation.
+    before: FetchEvents,
 }
 
 /// The current task of the evaluator.
@@ -172,6 +174,9 @@ pub struct Space {
     /// Place of each fetched value set, by slot.
     places: Vec<SetPlace>,
 }
+
+/// Most fetches in place of one whose reply announces changes of metadata.
+const MOST_REPEATED: usize = 2;
 
 /// First text identifier for definitions of sessions.
 const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
@@ -218,6 +223,7 @@ impl<S: FetchSource> Session<S> {
                 evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
                 in_force: Task::Nothing,
                 evaluations: 0,
+                before: FetchEvents::default(),
             },
         }
     }
@@ -247,7 +253,7 @@ impl<S: FetchSource> Session<S> {
         self.running.evaluator.poison();
     }
 
-    fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.engine.dialect()
     }
 
@@ -268,6 +274,25 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
+    /// True if a reply announces changes of metadata that those of an epoch lack: its values may
+    /// already be of other metrics. PCP up to version 7.2 binds only once.
+    fn is_announced(&self, events: FetchEvents, epoch: u64) -> bool {
+        self.dialect() == Dialect::Fixed
+            && events.changes.concerns_metadata()
+            && self.source.metadata_epoch() != epoch
+    }
+
+    /// Forgets the previous samples of all definitions, as at a gap: the next evaluation has no
+    /// rates and differences.
+    pub fn forget_history(&mut self) {
+        self.running.evaluator.forget_history();
+    }
+
+    /// Forgets the previous samples of definitions that the last fetch or sample did not compute.
+    pub fn forget_absent(&mut self) {
+        self.running.evaluator.forget_absent();
+    }
+
     fn forget_bindings(&mut self) {
         self.bound = Arc::default();
         self.untold.clear();
@@ -276,7 +301,7 @@ impl<S: FetchSource> Session<S> {
 
     /// Changes the task of the evaluator. `Needs` are those of the first plan.
     fn put_in_force(&mut self, next: Task) {
-        let EvaluatorTask { evaluator, in_force, evaluations } = &mut self.running;
+        let EvaluatorTask { evaluator, in_force, evaluations, .. } = &mut self.running;
         match std::mem::replace(in_force, next) {
             Task::Nothing => {}
             Task::Choice => self.choice.evaluations = *evaluations,
@@ -304,15 +329,27 @@ impl<S: FetchSource> Session<S> {
 }
 
 impl EvaluatorTask {
-    /// Fetches and evaluates for the current task.
-    fn fetch<'s>(
+    /// Fetches for the current task.
+    fn fetch(
+        &mut self,
+        source: &mut impl FetchSource,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        batch.clear();
+        source.fetch(self.evaluator.requests(), batch)
+    }
+
+    /// Evaluates what was fetched for the current task.
+    fn evaluate<'s>(
         &'s mut self,
+        events: FetchEvents,
         engine: &Engine,
         source: &mut impl FetchSource,
         workspace: &'s mut Workspace,
     ) -> Result<(Evaluation<'s>, FetchEvents), SourceError> {
         self.evaluations += 1;
         engine.compiler.evaluated(self.evaluator.program(), self.evaluations, &engine.threads);
-        self.evaluator.fetch(source, workspace)
+        let events = std::mem::take(&mut self.before).with(events);
+        Ok((self.evaluator.evaluate_fetched(events, source, workspace)?, events))
     }
 }

@@ -9,6 +9,7 @@ use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, OneAnswer, S
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bind::Desc;
+use crate::diag::Diagnostics;
 use crate::engine::Compiled;
 use crate::engine::metric::Metric;
 
@@ -24,6 +25,8 @@ pub struct Sample<'s, S> {
     pub source: &'s mut S,
     /// Events since the previous fetch.
     pub events: FetchEvents,
+    /// What is wrong with the chosen definitions since the reply, which announced other metadata.
+    pub found: Diagnostics,
     pub(super) compiled: Option<&'s Compiled>,
     /// The session's flag to set when the source fails, because it may then be
     /// another one.
@@ -150,7 +153,14 @@ impl<S: FetchSource> Sample<'_, S> {
         }
         let lacks = |id: &&i32| now.as_ref().map_or(true, |now| now.name(**id).is_none());
         let lacking: Vec<i32> = ids.iter().filter(lacks).copied().collect();
-        let others = self.source.names_at_other_times(indom, &lacking)?;
+        let mut others = self.source.names_at_other_times(indom, &lacking)?;
+        // An instance that ended since the fetch has the name that it had in the sample before.
+        if let Ok(known) = &known {
+            let found: FxHashSet<InstId> = others.iter().map(|(id, _)| *id).collect();
+            let named = self.named.get(&indom).map_or(&[][..], |named| &named.before);
+            let lost = lacking.iter().filter(|id| !found.contains(*id) && named.contains(*id));
+            others.extend(lost.filter_map(|id| Some((*id, known.name(*id)?.into()))));
+        }
         if others.is_empty() {
             return Ok(now);
         }

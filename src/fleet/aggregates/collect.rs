@@ -214,6 +214,7 @@ impl Collector {
         let slot = &mut self.open[open].hosts[at];
         slot.state = State::Present;
         slot.class = class;
+        slot.gaps = frame.gaps;
         if slot.placement.as_ref().is_none_or(|one| !Arc::ptr_eq(one, &host.placement)) {
             slot.placement = Some(Arc::clone(&host.placement));
         }

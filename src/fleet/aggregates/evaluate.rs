@@ -363,6 +363,7 @@ impl Evaluation {
             slot,
             at,
             stamp,
+            gaps: 0,
             schema: Arc::clone(&self.schema),
             columns: Columns::new(Heads::new(heads), lanes),
         };

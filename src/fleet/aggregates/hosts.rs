@@ -74,6 +74,8 @@ pub struct HostSlot {
     pub class: ClassId,
     /// Its groups. None before its first frame.
     pub placement: Option<Arc<Placement>>,
+    /// Number of gaps before its values ([`Frame::gaps`](crate::fleet::frame::Frame::gaps)).
+    pub gaps: u32,
     /// Instances and values of each operand that has any.
     pub columns: Per<OperandId, Option<InValues>>,
     /// Values, ordered by operand and name of instance, as bits of the host's type.

@@ -120,7 +120,9 @@ impl Shard<'_> {
                     let partial = &mut out.partials[*one][group];
                     partial.hosts.add(&found.hosts);
                     if let Some(members) = found.members {
-                        partial.members = partial.members.wrapping_add(members.hash);
+                        // A member behind a gap is another one for rates.
+                        let since_gap = members.hash.wrapping_mul(u128::from(slot.gaps) * 2 + 1);
+                        partial.members = partial.members.wrapping_add(since_gap);
                         let lanes = match found.is_converted {
                             true => &scratch.lanes[..],
                             false => found.lanes,

@@ -57,6 +57,9 @@ pub struct Frame {
     pub at: Nanos,
     /// Time of the values, by the host's clock.
     pub stamp: Timestamp,
+    /// Number of gaps up to these values, across which there is no rate: new connections,
+    /// restarted agents, slots without an answer.
+    pub gaps: u32,
     /// The metrics.
     pub schema: Arc<Schema>,
     /// Their values, parallel to [`Schema::metrics`].

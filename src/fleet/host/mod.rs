@@ -33,6 +33,7 @@ use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Question, SourceError};
 use pmderive_runtime::transport::within;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::condition::Condition;
 use super::config::Limits;
@@ -161,11 +162,20 @@ struct Host<W: World> {
     series: Series,
     /// True if the latest slot failed or was missed: the next values come after a gap.
     is_behind_gap: bool,
+    /// Number of gaps so far.
+    gaps: u32,
     /// True if the latest slot failed.
     has_failed: bool,
     /// True while the slot waits for the address of the host.
     is_resolving: bool,
 }
+
+/// Time from a look at what a host lacks to the next one: a metric may come without a notice, as
+/// of an agent that was not ready.
+const FIRST_RETRY: Duration = Duration::from_secs(5);
+
+/// Longest such time. Each is twice as long as the one before.
+const LAST_RETRY: Duration = Duration::from_secs(300);
 
 /// Definitions bound to a host.
 struct Bound {
@@ -173,6 +183,8 @@ struct Bound {
     compiled: Arc<Compiled>,
     /// Epoch of the metadata that they were bound to.
     epoch: u64,
+    /// When to look again for what the host lacked, and how long after the last look that is.
+    retry: Option<(Instant, Duration)>,
     /// True if the instances of the latest frame have the names of that metadata.
     has_names: bool,
     /// The outputs that sinks want.
@@ -200,6 +212,7 @@ impl<W: World> Host<W> {
             context: unconnected::<W>(orders),
             bound: None,
             series: Series::default(),
+            gaps: 0,
             is_behind_gap: false,
             has_failed: false,
             is_resolving: false,
@@ -317,7 +330,7 @@ impl<W: World> Host<W> {
             let Some(bound) = &mut self.bound else { break };
             let compiled = Arc::clone(&bound.compiled);
             batch.clear();
-            let before = tokio::time::Instant::now();
+            let before = Instant::now();
             let events = self.context.fetch(bound.evaluator.requests(), batch).await?;
             shared.numbers.fetch.observe(before.elapsed());
             self.is_behind_gap |= events.gap;
@@ -330,6 +343,7 @@ impl<W: World> Host<W> {
                 }
             }
             let gap = std::mem::take(&mut self.is_behind_gap);
+            self.gaps = self.gaps.wrapping_add(u32::from(gap));
             return Ok(FetchEvents { gap, ..events });
         }
         let target = self.context.spec().to_string();
@@ -340,6 +354,7 @@ impl<W: World> Host<W> {
     fn is_bound(&self, group: &PlannedGroup) -> bool {
         self.bound.as_ref().is_some_and(|bound| {
             bound.epoch == self.context.metadata_epoch()
+                && bound.retry.is_none_or(|(at, _)| Instant::now() < at)
                 && bound.compiled.selection() == &group.selection
                 && bound.view.is_of(group)
         })
@@ -348,8 +363,22 @@ impl<W: World> Host<W> {
     async fn bind(&mut self, orders: &Orders, shared: &Shared) -> Result<(), SourceError> {
         let selection = &orders.group.selection;
         let epoch = self.context.metadata_epoch();
-        let compiled = shared.engine.bind_host(selection, &mut self.context).await?;
+        let bound = shared.engine.bind_host(selection, &mut self.context).await;
+        let compiled = bound.inspect_err(|error| {
+            if matches!(error, SourceError::TooManyKinds { .. }) {
+                // The kind that it was of counts no more.
+                self.bound = None;
+            }
+        })?;
         shared.numbers.binds.add(1);
+        let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
+        let retry = (!is_whole).then(|| {
+            let wait = match self.bound.as_ref().map(|bound| (bound.epoch, bound.retry)) {
+                Some((before, Some((_, wait)))) if before == epoch => (2 * wait).min(LAST_RETRY),
+                _ => FIRST_RETRY,
+            };
+            (Instant::now() + wait, wait)
+        });
         let (view, is_new) = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
         if is_new && let Some(differs) = shared.engine.difference(&compiled) {
             let (group, host) = (&*orders.group.name, &*orders.target.name);
@@ -369,7 +398,8 @@ impl<W: World> Host<W> {
             None => compiled.evaluator(),
         };
         let has_names = false;
-        self.bound = Some(Bound { evaluator, compiled, epoch, has_names, view, host_labels });
+        let bound = Bound { evaluator, compiled, epoch, retry, has_names, view, host_labels };
+        self.bound = Some(bound);
         Ok(())
     }
 
@@ -388,7 +418,7 @@ impl<W: World> Host<W> {
             return Err(Failure::late(&orders.target.name, Duration::ZERO));
         };
         let mut buffers = shared.buffers.borrow_mut().pop().unwrap_or_default();
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
         let mut step = bound.evaluator.evaluate(batch, events, &mut buffers);
         let evaluation = loop {
             match step.map_err(|error| error.of_source(context.spec().to_string()))? {
@@ -430,6 +460,7 @@ impl<W: World> Host<W> {
             slot,
             at,
             stamp,
+            gaps: self.gaps,
             schema: Arc::clone(&bound.view.schema),
             columns: Columns::new(heads, lanes),
         };

@@ -25,7 +25,11 @@ type Row<N, T> = (&'static str, &'static str, fn(&N) -> &T);
 
 /// Counters of hosts.
 const COUNTERS: &[Row<HostNumbers, Number>] = &[
-    ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| &n.started),
+    (
+        "pmderive_slots_started_total",
+        "Slots of hosts that were begun, pauses after failures included.",
+        |n| &n.started,
+    ),
     ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| &n.answered),
     ("pmderive_connects_total", "Connections that came about.", |n| &n.connects),
     ("pmderive_reconnects_total", "Connections to hosts that had been connected before.", |n| {

@@ -103,6 +103,7 @@ pub fn frame(target: &Arc<Target>, at: u64, schema: &Arc<Schema>, given: &[Given
         slot: Slot(at),
         at: Nanos(at * 1_000_000_000),
         stamp: Timestamp::new(at as i64, 0),
+        gaps: 0,
         schema: Arc::clone(schema),
         columns: columns(given),
     })

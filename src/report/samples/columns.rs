@@ -11,8 +11,10 @@
 //! The heading stands again after some lines, when the date changes, and when a sample
 //! has an instance without a column. An instance that leaves keeps its column until then.
 
+use std::sync::Arc;
+
 use pmderive_runtime::eval::{Value, Values};
-use pmderive_runtime::model::{InstId, InstanceDomain};
+use pmderive_runtime::model::{InstId, InstanceDomain, Units};
 use pmderive_runtime::time::TimeZone;
 
 use super::{Renderer, append, instance_name, push_text, push_time};
@@ -54,6 +56,10 @@ struct Group {
     /// The instances, in the order of the first sample below the heading. A metric without
     /// values has a column of no instance.
     instances: Vec<InstId>,
+    /// Their names, as the heading has them.
+    domain: Option<Arc<InstanceDomain>>,
+    /// The units that the heading has.
+    units: Units,
     /// Widths of the columns, parallel to `instances`.
     widths: Vec<usize>,
     /// Blanks behind the columns, where the words above several take more room.
@@ -133,7 +139,14 @@ impl Columns {
                 append(&mut instances, format_args!("  {label:>width$}"));
             }
             append(&mut instances, format_args!("{:padding$}", ""));
-            self.groups.push(Group { metric: at, instances: of_metric, widths, padding });
+            self.groups.push(Group {
+                metric: at,
+                instances: of_metric,
+                domain: shown.domains.get(at).cloned().flatten(),
+                units: desc.units,
+                widths,
+                padding,
+            });
         }
         for line in [&names, &units, &instances] {
             let line = line.trim_end();
@@ -147,6 +160,25 @@ impl Columns {
 }
 
 impl Group {
+    /// True if the heading is right for the metric's values in a sample.
+    fn fits(&self, shown: &ReportSample<'_>) -> bool {
+        let finding = shown.finding(self.metric);
+        let units = shown.metrics[self.metric].desc.ok().map(|desc| desc.units);
+        units.is_none_or(|units| units == self.units)
+            && self.has_room(&finding)
+            && self.has_names(&finding, shown.domains.get(self.metric).and_then(Option::as_ref))
+    }
+
+    /// True if instances with values have the names of the heading.
+    fn has_names(&self, finding: &Finding<'_>, now: Option<&Arc<InstanceDomain>>) -> bool {
+        let (Some(before), Some(now), Finding::Values(values)) = (&self.domain, now, finding)
+        else {
+            return true;
+        };
+        Arc::ptr_eq(before, now)
+            || values.instances.iter().all(|id| before.name(*id) == now.name(*id))
+    }
+
     /// True if each value has a column.
     fn has_room(&self, finding: &Finding<'_>) -> bool {
         let Finding::Values(values) = finding else { return true };
@@ -204,7 +236,7 @@ impl Renderer for Columns {
         let can_be_used = |at: &usize| shown.metrics[*at].desc.is_ok();
         let usable = (0..shown.metrics.len()).filter(can_be_used);
         let is_same = usable.eq(self.groups.iter().map(|group| group.metric))
-            && self.groups.iter().all(|group| group.has_room(&shown.finding(group.metric)));
+            && self.groups.iter().all(|group| group.fits(shown));
         if !is_same || self.lines == LINES || self.date != date {
             self.date.replace_range(.., date);
             self.begin_table(shown, if zone == "Z" { "UTC" } else { zone }, out);

@@ -60,8 +60,14 @@ impl<T: Transport> Link<T> {
         let mut late_answers = 0;
         let mut is_drained = false;
         loop {
-            if let Some(event) = self.connection.poll()? {
-                return Ok(event);
+            match self.connection.poll() {
+                Ok(Some(event)) => return Ok(event),
+                Ok(None) => {}
+                Err(error) => {
+                    // The peer of a TLS handshake waits for the alert that it has failed.
+                    let _ = self.send();
+                    return Err(error.into());
+                }
             }
             // The clock is checked once everything that had arrived was read. A peer
             // that sends single bytes without end cannot prolong the wait.

@@ -350,3 +350,15 @@ pub struct FetchEvents {
     /// report none.
     pub changes: StateChange,
 }
+
+impl FetchEvents {
+    /// The events of two fetches, as those of one.
+    #[must_use]
+    pub const fn with(self, next: FetchEvents) -> FetchEvents {
+        FetchEvents {
+            metadata_changed: self.metadata_changed || next.metadata_changed,
+            gap: self.gap || next.gap,
+            changes: self.changes.with(next.changes),
+        }
+    }
+}

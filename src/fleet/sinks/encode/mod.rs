@@ -251,11 +251,10 @@ impl Encoder {
     }
 
     fn keep(&mut self, names: Names) {
+        // Those of definitions before a reload go.
+        self.schemas.retain(|_, names| Arc::strong_count(&names.schema) > 1);
         if self.schemas.len() >= MAX_SCHEMAS {
-            self.schemas.retain(|_, names| Arc::strong_count(&names.schema) > 1);
-            if self.schemas.len() >= MAX_SCHEMAS / 2 {
-                self.schemas.clear();
-            }
+            self.schemas.clear();
         }
         self.schemas.insert(Arc::as_ptr(&names.schema).addr(), names);
     }
