@@ -121,6 +121,13 @@ impl Instances {
         })
     }
 
+    /// True if columns of the same identifiers have the same names, and named ones the same
+    /// identifiers.
+    pub fn agrees_with(&self, now: &Instances) -> bool {
+        let is_same = |(id, name)| now.name(id).is_none_or(|other| other == name);
+        self.columns().all(is_same) && (self.are_all || self.ids == now.ids)
+    }
+
     /// The name of an instance that has a column.
     pub fn name(&self, id: InstId) -> Option<&[u8]> {
         let at = self.ids.binary_search(&id).ok()?;

@@ -34,7 +34,7 @@ use self::header::Header;
 use self::instances::{Instances, names_in};
 pub use self::moment::Detail;
 use self::number::NumberFormat;
-use self::report::{Form, Report, SampleRequest, State, elapsed};
+use self::report::{Form, LookUp, Report, SampleRequest, State, elapsed};
 use self::table::Table;
 use crate::cli::args::{LONGEST_INTERVAL, SourceArguments};
 use crate::cli::exit_status::ExitStatus;
@@ -73,7 +73,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     let escaping = out.escaping();
     let source = &mut opened.source;
     let names = source.take_expressions(&[spec.metric.to_string()], messages)?;
-    let Some(name) = names.first() else { return Ok(source.outcome()) };
+    let Some(metric) = names.first() else { return Ok(source.outcome()) };
+    let name = metric;
     let desc = describe(source, name);
     source.tell_mistakes(&names, messages);
     let desc = desc?;
@@ -109,8 +110,14 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     if is_archive && !request.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
+    let look_up = LookUp {
+        desc: &|source| describe(source, metric),
+        instances: &|source, desc| choose_instances(arguments, &spec, source, desc, escaping),
+        epoch: source.context.metadata_epoch(),
+    };
     let mut report = Report {
         source,
+        look_up,
         name,
         desc,
         instances,

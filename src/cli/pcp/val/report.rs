@@ -51,6 +51,19 @@ pub struct Report<'r> {
     pub out: Output,
     /// State between samples.
     pub state: State,
+    /// How the metric and its instances are found again.
+    pub look_up: LookUp<'r>,
+}
+
+/// Looks up a metric and its instances again, after a live source has announced changes or is
+/// another one.
+pub struct LookUp<'r> {
+    /// Finds the descriptor.
+    pub desc: &'r dyn Fn(&mut ToolSource) -> Result<MetricDesc, Stop>,
+    /// Finds the instances.
+    pub instances: &'r dyn Fn(&mut ToolSource, MetricDesc) -> Result<Option<Instances>, Stop>,
+    /// Epoch of the metadata at the last look.
+    pub epoch: u64,
 }
 
 /// The form of values.
@@ -316,7 +329,12 @@ impl Report<'_> {
 
     /// Takes the next sample.
     fn fetch(&mut self) -> Result<FetchOutcome, Stop> {
-        let Some(Next { time, outcome }) = self.next()? else { return Ok(FetchOutcome::End) };
+        let mut next = self.next()?;
+        if self.has_changed()? {
+            next = self.next()?;
+            self.state.has_gap = true;
+        }
+        let Some(Next { time, outcome }) = next else { return Ok(FetchOutcome::End) };
         let outcome = match outcome {
             Ok(None) => {
                 self.write_time(time);
@@ -355,6 +373,41 @@ impl Report<'_> {
                 }
             }
         }
+    }
+
+    /// Follows changed metadata of a live source. True if the metric has another identifier now,
+    /// or its instances have other names: what was just fetched was of others. pmval does not
+    /// look.
+    ///
+    /// # Errors
+    /// The metric is another one.
+    fn has_changed(&mut self) -> Result<bool, Stop> {
+        let epoch = self.source.context.metadata_epoch();
+        let is_live = self.detail.is_none() && self.source.dialect == Dialect::Fixed;
+        if !is_live || std::mem::replace(&mut self.look_up.epoch, epoch) == epoch {
+            return Ok(false);
+        }
+        // While it is away, each fetch says so.
+        let Ok(desc) = (self.look_up.desc)(&mut self.source) else { return Ok(false) };
+        if (MetricDesc { pmid: self.desc.pmid, ..desc }) != self.desc {
+            let change = "has another type, units, semantics or instance domain now: begin again";
+            self.out.flush()?;
+            return Err(Stop::tool(&[&self.name, &" ", &change]));
+        }
+        let mut has_changed = desc.pmid != self.desc.pmid;
+        if has_changed {
+            self.desc = desc;
+            self.request.list = FetchList::new(vec![desc.pmid], Vec::new());
+        }
+        if let Some(before) = &self.instances
+            && let Some(now) = (self.look_up.instances)(&mut self.source, desc)?
+            && !before.agrees_with(&now)
+        {
+            self.instances = Some(now);
+            self.write_labels();
+            has_changed = true;
+        }
+        Ok(has_changed)
     }
 
     /// True if a user may be waiting for each row.
