@@ -294,23 +294,39 @@ struct Due<C> {
 struct Futures {
     host: AsyncHostContext<Direct>,
     evaluator: Evaluator,
+    compiled: Option<Arc<Compiled>>,
     epoch: u64,
+    /// Events of replies that were not used.
+    before: FetchEvents,
 }
 
 /// A host with an engine of its own, and an evaluator without kernels and
 /// layouts.
 struct Alone {
     host: HostContext<Direct>,
+    engine: Engine,
     evaluator: Evaluator,
+    compiled: Option<Arc<Compiled>>,
     epoch: u64,
+    /// Events of replies that were not used.
+    before: FetchEvents,
 }
 
 impl Clients {
     fn open(shared: &Shared, host: &Host) -> Clients {
         let connect = |client: usize| host.connect(client).expect("the host is there");
         let evaluator = || Evaluator::new(Arc::default(), Arc::default());
-        let futures = Futures { host: connect(1), evaluator: evaluator(), epoch: 0 };
-        let alone = Alone { host: connect(2).into(), evaluator: evaluator(), epoch: 0 };
+        let before = FetchEvents::default();
+        let futures =
+            Futures { host: connect(1), evaluator: evaluator(), compiled: None, epoch: 0, before };
+        let alone = Alone {
+            host: connect(2).into(),
+            engine: Engine::new(shared.language(), Backend::Interp),
+            evaluator: evaluator(),
+            compiled: None,
+            epoch: 0,
+            before,
+        };
         let face = |engine: Arc<Engine>, client: usize| {
             Session::new(engine, Arc::clone(&shared.registry), connect(client).into())
         };
@@ -404,34 +420,86 @@ impl Due<Session<HostContext<Direct>>> {
 }
 
 impl Due<Futures> {
-    async fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
-        let Futures { host, evaluator, epoch } = &mut self.client;
+    async fn bind(&mut self, shared: &Shared) -> Result<(), SourceError> {
+        let Futures { host, evaluator, compiled, epoch, .. } = &mut self.client;
         if self.version != Some(shared.version) || is_stale(shared, host.metadata_epoch(), *epoch) {
             self.version = None;
-            let compiled = shared.engine.bind_host(&shared.selection, host).await?;
-            compiled.put_into(evaluator);
+            let bound = shared.engine.bind_host(&shared.selection, host).await?;
+            bound.put_into(evaluator);
+            *compiled = Some(bound);
             (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
         }
+        Ok(())
+    }
+
+    async fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+        self.bind(shared).await?;
         space.buffers.poison();
-        evaluator.poison();
-        let sampled = host.evaluate(evaluator, space).await;
-        sampled.inspect_err(|error| forget(epoch, error))
+        self.client.evaluator.poison();
+        let mut turn = 0;
+        let events = loop {
+            let Futures { host, evaluator, epoch, .. } = &mut self.client;
+            let fetched = host.fetch(evaluator.requests(), &mut space.batch).await;
+            let events = fetched.inspect_err(|error| forget(epoch, error))?;
+            let before = self.client.compiled.clone();
+            if turn < 2 && events.changes.concerns_metadata() {
+                turn += 1;
+                self.client.before = self.client.before.with(events);
+                self.bind(shared).await?;
+                if !is_same(&before, &self.client.compiled) {
+                    continue;
+                }
+            }
+            break std::mem::take(&mut self.client.before).with(events);
+        };
+        let Futures { host, evaluator, epoch, .. } = &mut self.client;
+        let sampled = host.evaluate_fetched(events, evaluator, space).await;
+        Ok((sampled.inspect_err(|error| forget(epoch, error))?, events))
     }
 }
 
 impl Due<Alone> {
-    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
-        let Alone { host, evaluator, epoch } = &mut self.client;
+    fn bind(&mut self, shared: &Shared) -> Result<(), SourceError> {
+        let Alone { host, engine, evaluator, compiled, epoch, .. } = &mut self.client;
         if self.version != Some(shared.version) || is_stale(shared, host.metadata_epoch(), *epoch) {
             self.version = None;
-            let engine = Engine::new(shared.language(), Backend::Interp);
-            let compiled: Arc<Compiled> = engine.bind(&shared.selection, host)?;
-            compiled.put_into(evaluator);
+            let bound = engine.bind(&shared.selection, host)?;
+            bound.put_into(evaluator);
             evaluator.use_general_path();
+            *compiled = Some(bound);
             (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
         }
-        evaluator.fetch(host, space).inspect_err(|error| forget(epoch, error))
+        Ok(())
     }
+
+    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+        self.bind(shared)?;
+        let mut turn = 0;
+        let events = loop {
+            let Alone { host, evaluator, epoch, .. } = &mut self.client;
+            space.batch.clear();
+            let fetched = host.fetch(evaluator.requests(), &mut space.batch);
+            let events = fetched.inspect_err(|error| forget(epoch, error))?;
+            let before = self.client.compiled.clone();
+            if turn < 2 && events.changes.concerns_metadata() {
+                turn += 1;
+                self.client.before = self.client.before.with(events);
+                self.bind(shared)?;
+                if !is_same(&before, &self.client.compiled) {
+                    continue;
+                }
+            }
+            break std::mem::take(&mut self.client.before).with(events);
+        };
+        let Alone { host, evaluator, epoch, .. } = &mut self.client;
+        let sampled = evaluator.evaluate_fetched(events, host, space);
+        Ok((sampled.inspect_err(|error| forget(epoch, error))?, events))
+    }
+}
+
+/// True for the same program: a reply that announces changes is for it all the same.
+fn is_same(before: &Option<Arc<Compiled>>, now: &Option<Arc<Compiled>>) -> bool {
+    before.as_ref().zip(now.as_ref()).is_some_and(|(before, now)| Arc::ptr_eq(before, now))
 }
 
 /// An epoch that no host's metadata have.

@@ -238,6 +238,7 @@ impl Checker<'_> {
         if self.names.is_refused(name) {
             let told = diagnostic.label(span, "there are mistakes in its definition");
             return self.report(match self.dialect {
+                _ if self.expr.len() == 1 => told.help("`pmderive check` shows them"),
                 Dialect::Pcp6_0 => told,
                 Dialect::Pcp7_2 | Dialect::Fixed => told.help(NO_OPERAND),
             });

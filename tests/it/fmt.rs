@@ -62,33 +62,41 @@ fn files_are_replaced_and_keep_what_is_theirs() {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     fs::create_dir_all(at("conf/more")).expect("a directory");
-    for name in ["conf/a", "conf/more/b", "target"] {
+    for name in ["conf/a.conf", "conf/more/b.conf", "target"] {
         fs::write(at(name), "a=b\n").expect("a file");
     }
-    fs::write(at("conf/tidy"), "a = b\n").expect("a file");
-    let tidy = fs::metadata(at("conf/tidy")).expect("a file");
-    fs::set_permissions(at("conf/a"), fs::Permissions::from_mode(0o640)).expect("ours");
-    symlink("../target", at("conf/link")).expect("a link");
+    fs::write(at("conf/tidy.conf"), "a = b\n").expect("a file");
+    let tidy = fs::metadata(at("conf/tidy.conf")).expect("a file");
+    fs::set_permissions(at("conf/a.conf"), fs::Permissions::from_mode(0o640)).expect("ours");
+    symlink("../target", at("conf/link.conf")).expect("a link");
+    // A directory may hold scripts, too.
+    fs::write(at("conf/run.sh"), "A=1\n").expect("a file");
 
     let fmt = |arguments: &[&str]| fmt(arguments, directory.path(), b"");
     let (status, diff, err) = fmt(&["--check", "conf"]);
     assert_eq!((status, &*err), (Some(1), ""));
     let heads: Vec<&str> = diff.lines().filter(|line| line.starts_with("--- ")).collect();
-    assert_eq!(heads, ["--- conf/a", "--- conf/link", "--- conf/more/b"]);
-    assert_eq!(fs::read_to_string(at("conf/a")).expect("a file"), "a=b\n");
+    assert_eq!(heads, ["--- conf/a.conf", "--- conf/more/b.conf"]);
+    assert_eq!(fs::read_to_string(at("conf/a.conf")).expect("a file"), "a=b\n");
 
     assert_eq!(fmt(&["conf"]), good(""));
-    for name in ["conf/a", "conf/more/b", "conf/link", "target", "conf/tidy"] {
+    for name in ["conf/a.conf", "conf/more/b.conf", "conf/tidy.conf"] {
         assert_eq!(fs::read_to_string(at(name)).expect("a file"), "a = b\n", "{name}");
     }
+    for (name, text) in [("target", "a=b\n"), ("conf/run.sh", "A=1\n")] {
+        assert_eq!(fs::read_to_string(at(name)).expect("a file"), text, "{name}");
+    }
+    // By its name a link is followed.
+    assert_eq!(fmt(&["conf/link.conf"]), good(""));
+    assert_eq!(fs::read_to_string(at("target")).expect("a file"), "a = b\n");
     let mode = |name| fs::metadata(at(name)).expect("a file").permissions().mode() & 0o7777;
-    assert_eq!(mode("conf/a"), 0o640);
-    assert!(at("conf/link").is_symlink());
+    assert_eq!(mode("conf/a.conf"), 0o640);
+    assert!(at("conf/link.conf").is_symlink());
     let modified = |metadata: fs::Metadata| metadata.modified().expect("a time");
-    let now = fs::metadata(at("conf/tidy")).expect("a file");
+    let now = fs::metadata(at("conf/tidy.conf")).expect("a file");
     assert_eq!(modified(now), modified(tidy), "nothing was to change");
     let entries = fs::read_dir(at("conf")).expect("a directory").count();
-    assert_eq!(entries, 4, "no other file is left behind");
+    assert_eq!(entries, 5, "no other file is left behind");
     assert_eq!(fmt(&["--check", "conf", "target"]), good(""));
 }
 

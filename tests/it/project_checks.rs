@@ -153,10 +153,13 @@ fn a_byte_order_mark_stays() {
 #[test]
 fn what_has_no_definition_below_a_folder_is_not_edited() {
     let source = "//! About a program.\nfn main() {}\n";
-    let folder = Folder::with(&[("x.conf", "a = hinv.ncpu;\nb = 1\n"), ("main.rs", source)]);
+    let script = "MODE=1\nRATE=1e6\n";
+    let files = [("x.conf", "a = hinv.ncpu;\nb = 1\n"), ("main.rs", source), ("run.sh", script)];
+    let folder = Folder::with(&files);
     let (status, _, err) = folder.run(&["check", "--fix", "."]);
-    assert!(err.contains("1 edit in 1 file\n") && err.contains("no good definition"), "{err}");
+    assert!(err.contains("1 edit in 1 file\n") && err.contains("name the others"), "{err}");
     assert_eq!((status, &*folder.read("main.rs")), (2, source));
+    assert_eq!(folder.read("run.sh"), script);
     assert_eq!(folder.read("x.conf"), "a = hinv.ncpu\nb = 1\n");
     folder.run(&["check", "--fix", "main.rs"]);
     assert!(folder.read("main.rs").starts_with("#"), "{}", folder.read("main.rs"));

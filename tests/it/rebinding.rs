@@ -2,6 +2,7 @@
 //! changes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
@@ -149,11 +150,10 @@ fn a_name_space_that_changes_under_way() {
     client.values();
     assert_eq!(client.values(), USUAL);
     client.pmcd.host().change_names(change);
-    // The answer to this one comes with the notice, for metrics as they were.
+    // The answer that comes with the notice is for metrics as they were: it is not used.
     let (values, changes) = client.fetch();
     assert_eq!(changes, StateChange(16), "names changed");
-    assert_eq!(values[..2], [None, Some(10.0)]);
-    assert_eq!(client.values(), [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(values, [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
     assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
 }
 
@@ -173,8 +173,7 @@ fn a_metric_that_changes_and_comes_back() {
         world.remove("n.count");
         world.add(Metric::new("n.count", Script::counter(100.0)).numbered(former));
     });
-    client.fetch();
-    assert_eq!(client.values()[..2], [None, Some(10.0)]);
+    assert_eq!(client.fetch().0[..2], [None, Some(10.0)]);
     assert_eq!(client.values()[..2], [Some(100.0), Some(10.0)]);
 }
 
@@ -242,18 +241,48 @@ fn a_choice_is_made_again_when_it_is_stale() {
     assert_eq!(first, [none(Reason::FirstSample); 2]);
     assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
     pmcd.host().change_names(change);
-    assert_eq!(statuses(&mut session, &mut space)[1], Status::Values);
-    assert!(session.is_stale());
-    session.choose(&selection, &mut diagnostics).expect("answers");
-    assert!(!session.is_stale());
+    // The reply with the notice is not used.
     let after = statuses(&mut session, &mut space);
     assert_eq!(after, [none(Reason::FirstSample), Status::Values]);
+    assert!(!session.is_stale(), "the choice has followed");
+    assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
     pmcd.host().restart(|_| {});
     assert!(session.sample(&mut space).is_err(), "the connection broke");
     session.choose(&selection, &mut diagnostics).expect("a new connection");
     assert!(!session.is_stale(), "compiled once for the new connection");
     assert_eq!(statuses(&mut session, &mut space), [none(Reason::Gap); 2]);
     assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
+}
+
+/// A metric may appear without a notice, as that of an agent which was not ready: while something
+/// is missing, a choice is stale from time to time.
+#[test]
+fn what_is_missing_is_looked_for_again() {
+    let pmcd = FakePmcd::start(FakeHost::new(world()));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+    let shared = Definitions::new(Dialect::Fixed);
+    shared.register("d.lacks", "n.new + 1").expect("a good definition");
+    let registry = shared.snapshot().registry;
+    let selection = [registry.get("d.lacks").expect("registered")];
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let mut found = Diagnostics::default();
+    let mut session =
+        choosing(engine, source.expect("a connection"), &registry, &selection, &mut found)
+            .expect("answers");
+    assert!(session.metrics()[0].desc.is_err());
+    pmcd.host().change(|world| {
+        world.add(Metric::new("n.new", Script::constant(41u32)));
+    });
+    let begun = Instant::now();
+    while !session.is_stale() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is never looked for");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    session.choose(&selection, &mut found).expect("answers");
+    assert!(session.metrics()[0].desc.is_ok());
+    // All is there: there is nothing to look for.
+    std::thread::sleep(Duration::from_millis(2100));
+    assert!(!session.is_stale());
 }
 
 /// A derived metric has the instances that the profile leaves its operands.

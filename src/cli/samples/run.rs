@@ -311,10 +311,6 @@ impl Selected<'_> {
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
         self.session.choose(&self.selection, &mut diagnostics)?;
-        if self.definitions.registry.language().dialect == Dialect::Fixed {
-            // What was away begins anew: its counters may have done so.
-            self.session.forget_absent();
-        }
         let diagnostics = self.definitions.hidden_by_mistake(diagnostics);
         self.mistakes = mistakes(&self.selection, &diagnostics);
         self.messages.diagnostics(diagnostics, &self.definitions.sources);
@@ -333,6 +329,10 @@ impl Selected<'_> {
             self.compile()?;
         }
         let is_own_dialect = self.definitions.registry.language().dialect == Dialect::Fixed;
+        if is_own_dialect {
+            // What was away begins anew when it is back: its counters may have done so.
+            self.session.forget_absent();
+        }
         let mut sample = match self.session.sample(&mut self.space) {
             Ok(sample) if self.course.is_over(sample.values.timestamp()) => return Ok(None),
             Ok(sample) => sample,
@@ -344,8 +344,10 @@ impl Selected<'_> {
             Err(error) => return Err(error.into()),
         };
         self.progress.at(sample.values.timestamp());
-        if !sample.found.is_empty() {
-            self.mistakes = mistakes(&self.selection, &sample.found);
+        if let Some(found) = sample.found.take() {
+            let found = self.definitions.hidden_by_mistake(found);
+            self.mistakes = mistakes(&self.selection, &found);
+            self.messages.diagnostics(found, &self.definitions.sources);
         }
         let has_values = |metric: &Metric| {
             metric.output.is_some_and(|output| !sample.values.get(output).is_empty())
@@ -403,14 +405,19 @@ impl Selected<'_> {
         taken.map(|()| Some(SampleOutcome::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
-    /// The archive ended before there was a sample.
+    /// The archive, or the time to sample, ended before there was a sample.
     fn nothing_found(&mut self, is_primed: bool) {
         let archive = self.session.source().name();
+        let is_archive = matches!(self.session.source(), AnySource::Archive(_));
         let found = match is_primed {
+            _ if !is_archive => {
+                "its clock has passed the end already; it may be ahead of this machine's"
+            }
             true => "only one sample holds values of the metrics, and a difference needs two",
             false => "no record holds a value of the metrics",
         };
-        let part = if self.course.is_part() { "in this part of its time " } else { "" };
+        let part =
+            if is_archive && self.course.is_part() { "in this part of its time " } else { "" };
         self.messages.error(&format_args!("{archive}: {part}{found}"));
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Choice {
     /// When to look again for what a choice lacks, and how long after the choice that is.
     retry: Option<(Instant, Duration)>,
     /// What was wrong when changed metadata were followed, until a sample tells it.
-    found: Diagnostics,
+    found: Option<Diagnostics>,
     /// Epoch of the source's metadata for which it was chosen.
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
@@ -79,6 +79,14 @@ impl<S: FetchSource> Session<S> {
         self.refresh();
         let registry = &self.scope.registry;
         let compiled = self.engine.compile(registry, selection, &mut self.source, diagnostics)?;
+        let selection = selection.iter().map(|one| (*one).clone()).collect();
+        self.adopt(selection, compiled);
+        self.put_in_force(Task::Choice);
+        Ok(())
+    }
+
+    /// Makes a selection the choice, compiled from answers that the source has just given.
+    fn adopt(&mut self, selection: Vec<Registered>, compiled: Arc<Compiled>) {
         // The first question may have connected to another peer. All answers
         // are from that peer.
         let epoch = self.source.metadata_epoch();
@@ -90,13 +98,9 @@ impl<S: FetchSource> Session<S> {
             };
             (Instant::now() + wait, wait)
         });
-        let selection = selection.iter().map(|one| (*one).clone()).collect();
-        let compiled = Some(compiled);
-        let found = Diagnostics::default();
+        let (compiled, found) = (Some(compiled), None);
         self.choice =
             Choice { selection, compiled, retry, found, epoch, lost: false, evaluations: 0 };
-        self.put_in_force(Task::Choice);
-        Ok(())
     }
 
     /// Compiles the choice for changed metadata. True if the program is another one then.
@@ -104,9 +108,14 @@ impl<S: FetchSource> Session<S> {
         let selection: Vec<&Registered> = self.choice.selection.iter().collect();
         let (registry, mut found) = (&self.scope.registry, Diagnostics::default());
         let compiled = self.engine.compile(registry, &selection, &mut self.source, &mut found)?;
-        self.choice.found = found;
-        let before = self.choice.compiled.replace(Arc::clone(&compiled));
-        if before.is_some_and(|before| Arc::ptr_eq(&before, &compiled)) {
+        let before = self.choice.compiled.take();
+        let is_same = before.is_some_and(|before| Arc::ptr_eq(&before, &compiled));
+        let (selection, evaluations) =
+            (std::mem::take(&mut self.choice.selection), self.choice.evaluations);
+        self.adopt(selection, compiled);
+        self.choice.found = Some(found);
+        if is_same {
+            self.choice.evaluations = evaluations;
             return Ok(false);
         }
         self.put_in_force(Task::Choice);
@@ -159,10 +168,13 @@ impl<S: FetchSource> Session<S> {
         self.named.values_mut().for_each(NamedInstances::begin);
         let mut events = self.fetch_choice(&mut space.workspace.batch)?;
         for _ in 0..MOST_REPEATED {
-            if !self.is_announced(events, self.choice.epoch) || !self.follow_metadata()? {
+            if !self.is_announced(events, self.choice.epoch) {
                 break;
             }
             self.running.before = self.running.before.with(events);
+            if !self.follow_metadata()? {
+                break;
+            }
             events = self.fetch_choice(&mut space.workspace.batch)?;
         }
         let Session { engine, source, choice, running, named, .. } = self;
@@ -170,7 +182,7 @@ impl<S: FetchSource> Session<S> {
         let (values, events) = sampled.inspect_err(|error| choice.lost |= error.is_transient())?;
         let Choice { compiled, lost, found, .. } = choice;
         let (metrics, compiled) = (metrics(compiled), compiled.as_deref());
-        let found = std::mem::take(found);
+        let found = found.take();
         Ok(Sample { metrics, values, source, events, found, compiled, lost, named })
     }
 

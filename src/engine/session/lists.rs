@@ -444,14 +444,15 @@ impl<S: FetchSource> Session<S> {
             if !self.is_announced(events, self.epoch) {
                 break;
             }
-            let before = self.plans[0].id();
+            self.running.before = self.running.before.with(events);
+            // What was bound stays until the same is found again.
+            let (needs, _bound) = (Arc::clone(&self.plans[0].needs), Arc::clone(&self.bound));
             self.refresh();
             self.find_plan(list)?;
-            if self.plans[0].id() == before {
+            if self.plans[0].id() == needs.id {
                 self.put_first_plan_in_force();
                 break;
             }
-            self.running.before = self.running.before.with(events);
             events = self.fetch_first_plan(&mut space.workspace.batch)?;
         }
         let Space { workspace, places } = space;

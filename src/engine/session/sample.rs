@@ -25,8 +25,9 @@ pub struct Sample<'s, S> {
     pub source: &'s mut S,
     /// Events since the previous fetch.
     pub events: FetchEvents,
-    /// What is wrong with the chosen definitions since the reply, which announced other metadata.
-    pub found: Diagnostics,
+    /// What is wrong with the chosen definitions if a reply announced other metadata, for which
+    /// the choice was compiled again.
+    pub found: Option<Diagnostics>,
     pub(super) compiled: Option<&'s Compiled>,
     /// The session's flag to set when the source fails, because it may then be
     /// another one.

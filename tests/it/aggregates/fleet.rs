@@ -96,6 +96,7 @@ pub fn frame(
         slot: Slot(slot),
         at: Nanos(slot * 10_000_000_000 + 5_000_000_000),
         stamp: Timestamp::new(0, 0),
+        gaps: 0,
         schema: Arc::clone(schema),
         columns: samples::columns(given),
     }

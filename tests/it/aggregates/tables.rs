@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pmderive::internal::fleet::aggregates::MAX_QUANTILE_VALUES;
-use pmderive::internal::fleet::frame::{Event, StaleReason};
+use pmderive::internal::fleet::frame::{Event, Frame, StaleReason};
 use pmderive::internal::fleet::slot::{Nanos, Slot};
 use pmderive::internal::fleet::targets::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
@@ -201,6 +201,9 @@ fn rates_are_of_the_same_members_only() {
         (10, [true, true, true], 1, both),
         // Two slots went by.
         (12, [true, true, true], 1, both),
+        // A new connection of a1 is a gap.
+        (13, [true, true, true], 1, only_b),
+        (14, [true, true, true], 1, both),
     ] {
         for (at, target) in hosts.iter().enumerate() {
             let value = [30, 0, 10][at] * slot;
@@ -209,7 +212,10 @@ fn rates_are_of_the_same_members_only() {
                 _ => [column(&one, &[value])],
             };
             match answering[at] {
-                true => fleet.collector.frame(&frame(target, "", slot, &schema, &columns)),
+                true => fleet.collector.frame(&Frame {
+                    gaps: u32::from(at == 0 && slot >= 13),
+                    ..frame(target, "", slot, &schema, &columns)
+                }),
                 false => fleet.collector.failed(target, Slot(slot)),
             }
         }

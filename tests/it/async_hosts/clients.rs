@@ -12,7 +12,6 @@ use pmderive_runtime::eval::{
 };
 use pmderive_runtime::model::{InstId, Timestamp};
 use pmderive_runtime::program::{OutputId, Status};
-use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Freshness, Question, SourceError};
 
 use crate::choosing::choosing;
@@ -168,8 +167,11 @@ pub struct Futures {
     pub host: AsyncHostContext,
     pub evaluator: Evaluator,
     pub workspace: Workspace,
+    compiled: Arc<Compiled>,
     /// The metadata that the evaluator was made for; none after a failure.
     epoch: Option<u64>,
+    /// Events of replies that were not used.
+    before: FetchEvents,
 }
 
 impl Futures {
@@ -179,23 +181,45 @@ impl Futures {
         let compiled = definitions.bind(&mut host).await.expect("answers");
         let evaluator = compiled.evaluator();
         let epoch = Some(host.metadata_epoch());
-        Futures { host, evaluator, workspace: Workspace::default(), epoch }
+        let (workspace, before) = (Workspace::default(), FetchEvents::default());
+        Futures { host, evaluator, workspace, compiled, epoch, before }
     }
 
     async fn refresh(&mut self, definitions: &ClientDefinitions) -> Result<(), SourceError> {
         if definitions.binds_again() && self.epoch != Some(self.host.metadata_epoch()) {
             let compiled = definitions.bind(&mut self.host).await?;
             compiled.put_into(&mut self.evaluator);
+            self.compiled = compiled;
             self.epoch = Some(self.host.metadata_epoch());
         }
         Ok(())
     }
 
-    pub async fn sample(&mut self, definitions: &ClientDefinitions) -> Outcome {
+    /// Fetches. A reply that announces changes is not used if it may be of other metrics.
+    async fn fetch(&mut self, definitions: &ClientDefinitions) -> Result<FetchEvents, ()> {
         self.refresh(definitions).await.map_err(drop)?;
-        let Futures { host, evaluator, workspace, epoch } = self;
-        let outcome = host.evaluate(evaluator, workspace).await;
-        let (values, events) = outcome.map_err(|error| forget(epoch, &error))?;
+        for turn in 0..3 {
+            let Futures { host, evaluator, workspace, epoch, .. } = self;
+            let fetched = host.fetch(evaluator.requests(), &mut workspace.batch).await;
+            let events = fetched.map_err(|error| forget(epoch, &error))?;
+            let before = Arc::clone(&self.compiled);
+            if turn < 2 && events.changes.concerns_metadata() {
+                self.before = self.before.with(events);
+                self.refresh(definitions).await.map_err(drop)?;
+                if !Arc::ptr_eq(&before, &self.compiled) {
+                    continue;
+                }
+            }
+            return Ok(std::mem::take(&mut self.before).with(events));
+        }
+        unreachable!("the last turn returns")
+    }
+
+    pub async fn sample(&mut self, definitions: &ClientDefinitions) -> Outcome {
+        let events = self.fetch(definitions).await?;
+        let Futures { host, evaluator, workspace, epoch, .. } = self;
+        let outcome = host.evaluate_fetched(events, evaluator, workspace).await;
+        let values = outcome.map_err(|error| forget(epoch, &error))?;
         Ok(Sampled::new(&values, events))
     }
 }
@@ -209,7 +233,6 @@ fn forget(epoch: &mut Option<u64>, error: &SourceError) {
 /// step and shares its buffers with others.
 pub struct Stepwise {
     futures: Futures,
-    batch: ResultBatch,
     /// How often domains were asked for that had changed.
     pub asked_anew: usize,
 }
@@ -217,7 +240,7 @@ pub struct Stepwise {
 impl Stepwise {
     pub async fn open(definitions: &ClientDefinitions, spec: &HostSpec) -> Stepwise {
         let futures = Futures::open(definitions, spec).await;
-        Stepwise { futures, batch: ResultBatch::default(), asked_anew: 0 }
+        Stepwise { futures, asked_anew: 0 }
     }
 
     /// Gives the evaluation up behind so many questions and does it again.
@@ -227,11 +250,9 @@ impl Stepwise {
         buffers: &mut Buffers,
         gives_up: usize,
     ) -> Outcome {
-        self.futures.refresh(definitions).await.map_err(drop)?;
-        let Futures { host, evaluator, epoch, .. } = &mut self.futures;
-        let batch = &mut self.batch;
-        let fetched = host.fetch(evaluator.requests(), batch).await;
-        let events = fetched.map_err(|error| forget(epoch, &error))?;
+        let events = self.futures.fetch(definitions).await?;
+        let Futures { host, evaluator, workspace, epoch, .. } = &mut self.futures;
+        let batch = &workspace.batch;
         let mut step = evaluator.evaluate(batch, events, buffers).map_err(drop)?;
         let mut questions = 0;
         loop {

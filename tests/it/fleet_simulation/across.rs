@@ -148,6 +148,9 @@ pub struct Checker {
     latest: Option<(u64, usize)>,
     /// By aggregate and group, the sums of the slot before, and of what.
     sums: BTreeMap<(&'static str, String), (f64, Members)>,
+    /// Rates, with their groups, that may be absent: something has happened to a member since
+    /// the slot before, which may have been a gap.
+    uncertain: BTreeSet<(String, String)>,
     /// The class whose units the mixed metric has.
     units: Option<u32>,
     /// By the labels of a `by`, for each host the labels of its group.
@@ -171,6 +174,8 @@ struct Group<'v> {
     shards: BTreeMap<u8, Vec<Valued<'v>>>,
     /// Expected, present, failed, missed, without value, left out.
     hosts: [f64; 6],
+    /// True if something has happened to a member since the slot before.
+    is_disturbed: bool,
 }
 
 /// How the numbers of hosts are called.
@@ -178,7 +183,7 @@ const KINDS: [&str; 6] = ["expected", "present", "failed", "missed", "no_value",
 
 impl Checker {
     pub fn new() -> Checker {
-        let (frames, live, hashes, ended, sums, groups) = Default::default();
+        let (frames, live, hashes, ended, sums, uncertain, groups) = Default::default();
         let (latest, units) = (None, None);
         let (slots, values, converted) = (0, 0, [0; 2]);
         Checker {
@@ -188,6 +193,7 @@ impl Checker {
             ended,
             latest,
             sums,
+            uncertain,
             units,
             groups,
             slots,
@@ -261,6 +267,14 @@ impl Checker {
                 (name.to_owned(), values.collect())
             };
             let mut found: Shown = metrics.iter().map(of_metric).collect();
+            for (name, group) in &self.uncertain {
+                if found.get(name).is_none_or(|groups| !groups.contains_key(group))
+                    && let Some(groups) = expected.get_mut(name)
+                {
+                    groups.remove(group);
+                }
+            }
+            expected.retain(|_, groups| !groups.is_empty());
             if has_jumped {
                 // Whether hosts that overslept began the slot is in no line.
                 expected = together(expected);
@@ -285,6 +299,7 @@ impl Checker {
             self.units = None;
         }
         let sums = std::mem::take(&mut self.sums);
+        self.uncertain.clear();
         let frames = self.frames.remove(&slot).unwrap_or_default();
         let mut watched: Vec<(u8, String, u32)> =
             plan.hosts.iter().map(|host| (shard(&target(*host)), target(*host), *host)).collect();
@@ -334,6 +349,9 @@ impl Checker {
                     },
                 };
                 group.hosts[1] += 1.0;
+                let (from, to) = (history.due(target, before), history.over(target, slot));
+                group.is_disturbed |=
+                    !history.is_quiet(*host, from, to) || history.was_told(from, to);
                 let of_shard = group.shards.entry(*shard).or_default();
                 let values = values.iter();
                 of_shard.extend(values.map(|(name, value)| (&**target, &**name, value * factor)));
@@ -343,7 +361,7 @@ impl Checker {
                 let all = plan.across.definitions();
                 all.filter(move |(_, one)| (*one != text) == is_rate && aggregate_of(one) == text)
             };
-            for (pairs, Group { shards, hosts }) in groups {
+            for (pairs, Group { shards, hosts, is_disturbed }) in groups {
                 let about = match pairs {
                     "" => format!("{{aggregate={text:?}}}"),
                     pairs => format!("{{aggregate={text:?},{pairs}}}"),
@@ -373,6 +391,9 @@ impl Checker {
                                 told.across.definitions().any(|one| one == (name, definition))
                             });
                             if let Some((former, _)) = former.filter(|_| goes_on) {
+                                if is_disturbed {
+                                    self.uncertain.insert((name.to_owned(), group.clone()));
+                                }
                                 show(name, group.clone(), (sum - former) / seconds);
                             }
                         }

@@ -27,12 +27,26 @@ impl<T: Transport> AsyncHostContext<T> {
         evaluator: &'w mut Evaluator,
         workspace: &'w mut Workspace,
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
+        let events = self.fetch(evaluator.requests(), &mut workspace.batch).await?;
+        Ok((self.evaluate_fetched(events, evaluator, workspace).await?, events))
+    }
+
+    /// Evaluates the batch of a workspace: what this host has just given for
+    /// [`Evaluator::requests`], with these events.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::evaluate`].
+    pub async fn evaluate_fetched<'w>(
+        &mut self,
+        events: FetchEvents,
+        evaluator: &'w mut Evaluator,
+        workspace: &'w mut Workspace,
+    ) -> Result<Evaluation<'w>, SourceError> {
         let Workspace { batch, buffers } = workspace;
-        let events = self.fetch(evaluator.requests(), batch).await?;
         let mut step = evaluator.evaluate(batch, events, buffers);
         loop {
             match step.map_err(|error| error.of_source(self.spec().to_string()))? {
-                Step::Done(evaluation) => return Ok((evaluation, events)),
+                Step::Done(evaluation) => return Ok(evaluation),
                 Step::Needs(mut pending) => {
                     let Asked { questions, answers } = pending.asked();
                     self.ask(&questions, answers).await?;

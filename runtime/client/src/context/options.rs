@@ -177,7 +177,10 @@ fn parse_delays(text: &str) -> Option<Vec<Duration>> {
 
 /// Ports, separated by commas. Zero is not allowed.
 pub(super) fn parse_ports(text: &str) -> Option<Vec<u16>> {
-    text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port != 0)).collect()
+    let ports = text.split(',').map(str::trim).filter(|port| !port.is_empty());
+    let ports: Option<Vec<u16>> =
+        ports.map(|port| port.parse().ok().filter(|port| *port != 0)).collect();
+    ports.filter(|ports| !ports.is_empty())
 }
 
 #[cfg(test)]
@@ -197,7 +200,7 @@ mod tests {
             ("PMCD_CONNECT_TIMEOUT", "0.5"),
             ("PMCD_REQUEST_TIMEOUT", "0"),
             ("PMCD_RECONNECT_TIMEOUT", "1, 3"),
-            ("PMCD_PORT", "4321, 44322"),
+            ("PMCD_PORT", "4321, 44322,"),
             ("PCP_RUN_DIR", "/tmp/run"),
             ("PCP_CONTAINER", "web"),
             ("PCP_SECURE_SOCKETS", ""),
@@ -235,7 +238,7 @@ mod tests {
             ("PMCD_RECONNECT_TIMEOUT", "5,0"),
             ("PMCD_RECONNECT_TIMEOUT", "1.5"),
             ("PMCD_RECONNECT_TIMEOUT", ""),
-            ("PMCD_PORT", "44321,"),
+            ("PMCD_PORT", ","),
             ("PMCD_PORT", "0"),
             ("PMCD_PORT", "70000"),
             ("PCP_SECURE_SOCKETS", "maybe"),

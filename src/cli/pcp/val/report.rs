@@ -55,13 +55,16 @@ pub struct Report<'r> {
     pub look_up: LookUp<'r>,
 }
 
+/// The instances of a metric that has a domain.
+type FoundInstances = Result<Option<Instances>, Stop>;
+
 /// Looks up a metric and its instances again, after a live source has announced changes or is
 /// another one.
 pub struct LookUp<'r> {
     /// Finds the descriptor.
     pub desc: &'r dyn Fn(&mut ToolSource) -> Result<MetricDesc, Stop>,
     /// Finds the instances.
-    pub instances: &'r dyn Fn(&mut ToolSource, MetricDesc) -> Result<Option<Instances>, Stop>,
+    pub instances: &'r dyn Fn(&mut ToolSource, MetricDesc) -> FoundInstances,
     /// Epoch of the metadata at the last look.
     pub epoch: u64,
 }
