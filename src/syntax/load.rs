@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+#[cfg(feature = "cli")]
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
@@ -238,6 +239,7 @@ pub fn own_files_below(
 
 /// True for a file below a directory that a program may rewrite: its name is that of a definition
 /// file, and it is no link to a file elsewhere. A directory may hold anything, scripts included.
+#[cfg(feature = "cli")]
 pub fn may_be_rewritten(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     [".conf", ".cfg", ".cnf", ".derived"].iter().any(|end| name.ends_with(end.as_bytes()))
