@@ -77,6 +77,30 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// What has happened, without the metric.
+    pub fn kind(&self) -> String {
+        match self {
+            Notice::LeftOut(_, reason) => format!("left out, {reason}"),
+            Notice::Recorded(_) => "recorded from now on".to_owned(),
+            Notice::Nameless(..) => "instances without a name are left out".to_owned(),
+            Notice::Misfit(_, status) => {
+                format!("values that are not of the type are left out, {status}")
+            }
+            Notice::Refused(_) | Notice::TimeWentBack { .. } => self.to_string(),
+        }
+    }
+
+    /// The metric, if it is about one.
+    pub fn metric(&self) -> Option<&str> {
+        match self {
+            Notice::LeftOut(name, _)
+            | Notice::Recorded(name)
+            | Notice::Nameless(name, _)
+            | Notice::Misfit(name, _) => Some(name),
+            Notice::Refused(_) | Notice::TimeWentBack { .. } => None,
+        }
+    }
+
     /// True if the archive lacks something that it should have.
     pub fn is_loss(&self) -> bool {
         !matches!(self, Notice::Recorded(_))

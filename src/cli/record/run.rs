@@ -17,7 +17,7 @@ use crate::cli::samples::patience::Patience;
 use crate::cli::signals::Signals;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::stop::Stop;
-use crate::record::{Extent, Recorder, RecorderError, Sampled};
+use crate::record::{Extent, Notice, Recorder, RecorderError, Sampled};
 use crate::syntax::counted;
 
 /// A run of recording.
@@ -52,10 +52,9 @@ impl RecordingRun<'_> {
         while !self.signals.have_come() && self.samples.is_none_or(|samples| taken < samples) {
             let step = self.recorder.sample();
             tell_warnings(self.recorder.context().source(), self.messages);
-            for notice in self.recorder.take_notices() {
-                self.is_incomplete |= notice.is_loss();
-                self.messages.warning(&notice);
-            }
+            let notices = self.recorder.take_notices();
+            self.is_incomplete |= notices.iter().any(Notice::is_loss);
+            tell(&notices, self.messages);
             match step {
                 Ok(Sampled::Recorded(time)) => {
                     self.progress.at(time);
@@ -175,4 +174,30 @@ fn summary(target: &str, extent: Extent, metrics: usize) -> String {
 /// Time until a moment by this machine's clock; zero once it has passed.
 fn until(time: Timestamp) -> Duration {
     Duration::try_from_secs_f64(time.seconds_since(Timestamp::now())).unwrap_or_default()
+}
+
+/// Notices of a kind that are printed each; when an agent dies there may be hundreds.
+const MAX_TOLD: usize = 20;
+
+/// Prints notices: those of a kind together if there are many.
+fn tell(notices: &[Notice], messages: &Messages) {
+    let mut of_kind: Vec<(String, Vec<&Notice>)> = Vec::new();
+    for notice in notices {
+        let kind = notice.kind();
+        match of_kind.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, all)) => all.push(notice),
+            None => of_kind.push((kind, vec![notice])),
+        }
+    }
+    for (kind, all) in of_kind {
+        let are_many = all.len() > MAX_TOLD && !messages.are_verbose();
+        match all.first().and_then(|notice| notice.metric()).filter(|_| are_many) {
+            Some(name) => {
+                let count = counted(all.len(), "metric");
+                let summary = format!("{count}: {kind}, such as {name}; --verbose lists them");
+                messages.warning(&summary);
+            }
+            None => all.iter().for_each(|notice| messages.warning(notice)),
+        }
+    }
 }

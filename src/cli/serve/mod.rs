@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::fleet::plan::{LoadedPlan, load};
-use crate::fleet::server::{Losses, Reread, Server, allow_files};
+use crate::fleet::server::{Losses, Server, allow_files};
 use crate::syntax::counted;
 
 use super::exit_status::ExitStatus;
@@ -111,10 +111,8 @@ fn log_stream() -> std::io::Stderr {
 }
 
 fn reload(server: &Server) {
-    // The log has the reason.
-    if let Ok(Reread { hosts, added, removed }) = server.reload() {
-        tracing::info!(hosts, added, removed, "read again");
-    }
+    // The log has the outcome.
+    let _ = server.reload();
 }
 
 fn tell(loaded: &mut LoadedPlan, messages: &mut Messages) {

@@ -380,11 +380,6 @@ impl<W: World> Host<W> {
             (Instant::now() + wait, wait)
         });
         let (view, is_new) = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
-        if is_new && let Some(differs) = shared.engine.difference(&compiled) {
-            let (group, host) = (&*orders.group.name, &*orders.target.name);
-            let kind = compiled.kind();
-            shared.tell(|| tracing::info!(group, host, kind, "unlike most: {}", differs.words));
-        }
         let labels = self.context.one(Question::Labels(LabelLevel::Context)).await?;
         let labels: Vec<LabelSet> = labels.unwrap_or_default();
         let host_labels = names::labels_of(labels.first());
@@ -397,6 +392,12 @@ impl<W: World> Host<W> {
             }
             None => compiled.evaluator(),
         };
+        // What the host was before counts no more.
+        if is_new && let Some(differs) = shared.engine.difference(&compiled) {
+            let (group, host) = (&*orders.group.name, &*orders.target.name);
+            let kind = compiled.kind();
+            shared.tell(|| tracing::info!(group, host, kind, "unlike most: {}", differs.words));
+        }
         let has_names = false;
         let bound = Bound { evaluator, compiled, epoch, retry, has_names, view, host_labels };
         self.bound = Some(bound);

@@ -62,6 +62,8 @@ struct State {
     /// The active plan; `None` after the end.
     active: Option<ActivePlan<Machine>>,
     stamps: Stamps,
+    /// The warnings about the files that were logged last.
+    warnings: String,
 }
 
 /// Most mistakes and warnings that a report shows.
@@ -100,7 +102,7 @@ impl Server {
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
-            state: Mutex::new(State { active: Some(active), stamps }),
+            state: Mutex::new(State { active: Some(active), stamps, warnings: String::new() }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
             reloads: AtomicU64::new(0),
@@ -152,7 +154,7 @@ impl Server {
         self.shared.lock().stamps.have_changed()
     }
 
-    /// Reads all files again. Unchanged parts go on.
+    /// Reads all files again. Unchanged parts go on. The log tells of it.
     ///
     /// # Errors
     /// The files have mistakes, and the old plan stays active. The text is for people; the log
@@ -203,8 +205,15 @@ impl Shared {
             None => Err(loaded.report()),
             Some(plan) => self.follow(plan),
         };
-        if outcome.is_ok() && !loaded.diagnostics.is_empty() {
-            tracing::warn!("there are warnings about the files\n{}", loaded.report().trim_end());
+        if let Ok(Reread { hosts, added, removed }) = outcome {
+            tracing::info!(hosts, added, removed, "read again");
+            let report = loaded.report();
+            let before = std::mem::replace(&mut self.lock().warnings, report.clone());
+            if report == before && !report.is_empty() {
+                tracing::warn!("there are the same warnings about the files as before");
+            } else if !report.is_empty() {
+                tracing::warn!("there are warnings about the files\n{}", report.trim_end());
+            }
         }
         self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
         outcome.inspect_err(|report| {
