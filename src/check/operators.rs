@@ -333,7 +333,8 @@ fn of_counter(name: &str, takes_rate: bool, takes_change: bool) -> String {
     let rate = format!("`rate({name})` is its change per second");
     let others = |change: &str| {
         format!(
-            "`delta({name})` {change} since the previous sample, and `instant({name})` the counter as it is"
+            "`delta({name})` {change} since the previous sample, and `instant({name})` the counter \
+             as it is"
         )
     };
     match (takes_rate, takes_change) {

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::{name_mistake, parse_expr};
+use crate::syntax::{ENDINGS, name_mistake, parse_expr};
 use crate::text::SourceMap;
 
 use super::stop::Stop;
@@ -55,18 +55,19 @@ impl PositionalArguments {
     }
 }
 
-/// Endings of definition files besides `.conf`. They count only for paths without blanks and
-/// operators, as metrics may have such names, too.
-const ENDINGS: [&str; 6] = [".cfg", ".cnf", ".derived", ".json", ".yaml", ".yml"];
+/// Endings of files that are probably meant for definition files. They and [`ENDINGS`], except
+/// `.conf`, count only for paths without blanks and operators, as metrics may have such names, too.
+const OTHER_ENDINGS: [&str; 3] = [".json", ".yaml", ".yml"];
 
 /// True for an argument that means a file, existing or not.
 fn is_file(argument: &str) -> bool {
     let is_path = argument.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
+    let has_ending = || ENDINGS.iter().chain(&OTHER_ENDINGS).any(|end| argument.ends_with(end));
     // A path below an existing directory is a misspelt file, not a quotient.
     let is_below = || argument.split_once('/').is_some_and(|(first, _)| Path::new(first).is_dir());
     argument == "-"
         || ["/", "./", "../"].iter().any(|start| argument.starts_with(start))
-        || is_path && (ENDINGS.iter().any(|end| argument.ends_with(end)) || is_below())
+        || is_path && (has_ending() || is_below())
         || argument.ends_with(".conf")
         || Path::new(argument).is_dir()
         || Path::new(argument).is_file()

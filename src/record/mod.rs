@@ -31,7 +31,7 @@ use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSour
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::dialect::Dialect;
-use crate::engine::Session;
+use crate::engine::{Retry, Session};
 
 use self::domains::Domains;
 pub use self::error::RecorderError;
@@ -42,12 +42,8 @@ pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
 use self::tidy::tidy;
 
-/// Time from a look at what is left out of a live source to the next one. What comes back may
-/// come without a notice.
-const FIRST_RETRY: Duration = Duration::from_secs(2);
-
-/// Longest such time. Each is twice as long as the one before.
-const LAST_RETRY: Duration = Duration::from_secs(60);
+/// First and longest time from a look at what is left out of a live source to the next one.
+const WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,12 +84,10 @@ pub struct Recorder<S> {
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
     is_lost: bool,
-    /// When to look again for what is left out, and how long after the last look that is.
-    retry: Option<(Instant, Duration)>,
+    /// The next look for what is left out.
+    retry: Option<Retry<Instant>>,
     /// True if there was a gap since the last record that is not marked yet.
     gap: bool,
-    /// True if the gap was known before the last fetch.
-    is_behind_mark: bool,
     /// The mark at the source's end that is the last record.
     marked: Option<Timestamp>,
     writer: Option<ArchiveWriter>,
@@ -142,7 +136,6 @@ impl<S: FetchSource> Recorder<S> {
             is_lost: false,
             retry: None,
             gap: false,
-            is_behind_mark: false,
             marked: None,
             writer: None,
             described: WrittenMetadata::default(),
@@ -207,7 +200,7 @@ impl<S: FetchSource> Recorder<S> {
     }
 
     fn fetch_and_write(&mut self) -> Result<Sampled, RecorderError> {
-        let is_due = self.retry.is_some_and(|(at, _)| at <= Instant::now());
+        let is_due = self.retry.is_some_and(|retry| retry.is_due(Instant::now()));
         if self.is_lost || is_due || self.context.metadata_epoch() != self.epoch {
             self.select()?;
             self.is_lost = false;
@@ -215,6 +208,7 @@ impl<S: FetchSource> Recorder<S> {
         if self.list.pmids().is_empty() {
             return Ok(Sampled::NoMetrics);
         }
+        let was_gap_known = self.gap;
         let Some(mut events) = self.fetch()? else { return Ok(Sampled::End) };
         let mut fetched = Arc::clone(&self.selection.metrics);
         if self.context.metadata_epoch() != self.epoch {
@@ -223,7 +217,7 @@ impl<S: FetchSource> Recorder<S> {
             self.select()?;
         }
         // What was computed spans the mark if the source did not report the gap itself.
-        if self.gap && !events.gap && !self.is_behind_mark && self.forgets_at_marks() {
+        if self.gap && !events.gap && !was_gap_known && self.forgets_at_marks() {
             fetched = Arc::clone(&self.selection.metrics);
             let Some(again) = self.fetch()? else { return Ok(Sampled::End) };
             events = events.with(again);
@@ -249,7 +243,6 @@ impl<S: FetchSource> Recorder<S> {
     /// Fetches the list, and notes gaps. Behind a gap that is known no rate begins before it.
     /// `None` at the end of the source's archive, which is marked, or of the time to record.
     fn fetch(&mut self) -> Result<Option<FetchEvents>, RecorderError> {
-        self.is_behind_mark = self.gap;
         let forgets = self.forgets_at_marks();
         if self.gap && forgets {
             self.context.forget_history();
@@ -301,13 +294,8 @@ impl<S: FetchSource> Recorder<S> {
         // The first question may have connected to another peer.
         let epoch = self.context.metadata_epoch();
         let is_missing = !self.recording.is_archive && self.left_out().next().is_some();
-        self.retry = is_missing.then(|| {
-            let wait = match self.retry {
-                Some((_, wait)) if self.epoch == epoch => (2 * wait).min(LAST_RETRY),
-                _ => FIRST_RETRY,
-            };
-            (Instant::now() + wait, wait)
-        });
+        let former = self.retry.filter(|_| self.epoch == epoch);
+        self.retry = is_missing.then(|| Retry::after(former, Instant::now(), WAITS));
         self.epoch = epoch;
         if before != self.selection.metrics && !self.selection.metrics.is_empty() {
             let pmids = self.selection.metrics.iter().map(|metric| metric.desc.pmid);

@@ -146,9 +146,8 @@ impl<'t> LexicalRepair<'_, 't> {
                 Token::Invalid(Invalid::Refused)
             }
             Invalid::TooLarge if begins_constant(&self.out) => {
-                let message = "this integer is larger than 4294967295";
                 self.diagnostics.push(
-                    Diagnostic::error(Code::ConstantTooLarge, span, message)
+                    Diagnostic::error(Code::ConstantTooLarge, span, TOO_LARGE)
                         .help("a product reaches further: `mkconst(1000000, type=u64) * 1000000`"),
                 );
                 Token::Integer("0")
@@ -168,6 +167,8 @@ impl<'t> LexicalRepair<'_, 't> {
         Some(index + 1)
     }
 }
+
+const TOO_LARGE: &str = "this integer is larger than 4294967295";
 
 /// A `#` behind an expression: a comment, or an instance as pmie(1) names it.
 fn hash(text: &str, at: TokenAt<'_>, origin: &Origin) -> Diagnostic {
@@ -354,11 +355,7 @@ fn report(
             }
         }
         Invalid::TooLarge => {
-            let diagnostic = Diagnostic::error(
-                Code::ConstantTooLarge,
-                span,
-                "this integer is larger than 4294967295",
-            );
+            let diagnostic = Diagnostic::error(Code::ConstantTooLarge, span, TOO_LARGE);
             if spelling.len() <= 40 {
                 diagnostic
                     .help("written with a point it is a double, which reaches further")
@@ -523,7 +520,7 @@ fn without_suffix(spelling: &str) -> Option<(String, bool)> {
 }
 
 /// Digits with a point, as a double.
-fn as_double(digits: String) -> String {
+pub(super) fn as_double(digits: String) -> String {
     if digits.contains('.') { digits } else { digits + "." }
 }
 

@@ -175,8 +175,9 @@ impl<'l> Loader<'l> {
             Err(reason) => return self.unreadable(Path::new(name), reason),
         };
         let source = self.sources.add(name, text);
-        if !self.reads_all && !mark_of(bytes).is_empty() {
-            self.sources.note_mark(source);
+        let mark = mark_of(bytes);
+        if !self.reads_all && !mark.is_empty() {
+            self.sources.note_mark(source, mark);
         }
         self.loaded.push(source);
     }
@@ -237,13 +238,16 @@ pub fn own_files_below(
     first_files_below(path, is_wanted, usize::MAX).0
 }
 
+/// Endings of the names of definition files.
+#[cfg(feature = "cli")]
+pub const ENDINGS: [&str; 4] = [".conf", ".cfg", ".cnf", ".derived"];
+
 /// True for a file below a directory that a program may rewrite: its name is that of a definition
 /// file, and it is no link to a file elsewhere. A directory may hold anything, scripts included.
 #[cfg(feature = "cli")]
 pub fn may_be_rewritten(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-    [".conf", ".cfg", ".cnf", ".derived"].iter().any(|end| name.ends_with(end.as_bytes()))
-        && !path.is_symlink()
+    ENDINGS.iter().any(|end| name.ends_with(end.as_bytes())) && !path.is_symlink()
 }
 
 /// Like [`own_files_below`], but for at most `most` entries. False if there are more.

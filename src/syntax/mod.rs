@@ -107,12 +107,12 @@ pub(crate) use load::first_files_below;
 pub(crate) use load::is_passed_over;
 #[cfg(feature = "cli")]
 pub(crate) use load::{BYTE_ORDER_MARK, Unreadable, is_hidden, mark_of};
-pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
-pub(crate) use load::{definition_files, load_files, read_bounded};
 #[cfg(feature = "cli")]
 pub(crate) use load::{
-    may_be_rewritten, own_files_below, read_definition_file, read_text, text_of,
+    ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, text_of,
 };
+pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
+pub(crate) use load::{definition_files, load_files, read_bounded};
 #[cfg(feature = "lsp")]
 pub(crate) use names::is_of_name;
 pub(crate) use names::is_space;

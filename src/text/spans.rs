@@ -52,9 +52,6 @@ impl Span {
     }
 }
 
-/// Length of a byte order mark in UTF-8.
-const BYTE_ORDER_MARK_BYTES: u32 = 3;
-
 /// All texts of one run: definition files, and expressions of the command line.
 /// Clones are cheap.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +72,8 @@ pub struct SourceText {
     pub name: Arc<str>,
     /// The text, with a private character for each byte that is not UTF-8.
     pub text: Arc<str>,
-    /// True if a byte order mark, which is no part of the text, stands before it in its file.
-    has_mark: bool,
+    /// Number of bytes before the text in its file: those of a byte order mark.
+    skipped: u32,
     /// Offset of each line's first byte. Computed on demand.
     line_starts: Arc<OnceLock<Box<[u32]>>>,
     /// Offset after each character that stands for a byte. Computed on demand.
@@ -89,7 +86,7 @@ impl SourceText {
         SourceText {
             name: name.into(),
             text: text.into(),
-            has_mark: false,
+            skipped: 0,
             line_starts: Arc::default(),
             strays: Arc::default(),
         }
@@ -148,8 +145,8 @@ impl SourceMap {
     }
 
     /// Notes that a byte order mark stands before a text in its file.
-    pub(crate) fn note_mark(&mut self, id: SourceId) {
-        let text = SourceText { has_mark: true, ..self.get(id).clone() };
+    pub(crate) fn note_mark(&mut self, id: SourceId, mark: &str) {
+        let text = SourceText { skipped: offset(mark.len()), ..self.get(id).clone() };
         self.insert(id, text);
     }
 
@@ -193,8 +190,8 @@ impl SourceMap {
     pub fn byte_offset(&self, source: SourceId, offset: u32) -> u32 {
         let text = self.get(source);
         let extra = text.strays_before(offset) * stray::EXTRA_BYTES;
-        let mark = if text.has_mark { BYTE_ORDER_MARK_BYTES } else { 0 };
-        offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX)).saturating_add(mark)
+        let own = offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX));
+        own.saturating_add(text.skipped)
     }
 
     /// The start of a span, as in `shop.conf:3:14`. `None` for a span outside this map.

@@ -409,15 +409,15 @@ impl Selected<'_> {
     fn nothing_found(&mut self, is_primed: bool) {
         let archive = self.session.source().name();
         let is_archive = matches!(self.session.source(), AnySource::Archive(_));
+        if !is_archive {
+            let found = "its clock has passed the end already; it may be ahead of this machine's";
+            return self.messages.error(&format_args!("{archive}: {found}"));
+        }
         let found = match is_primed {
-            _ if !is_archive => {
-                "its clock has passed the end already; it may be ahead of this machine's"
-            }
             true => "only one sample holds values of the metrics, and a difference needs two",
             false => "no record holds a value of the metrics",
         };
-        let part =
-            if is_archive && self.course.is_part() { "in this part of its time " } else { "" };
+        let part = if self.course.is_part() { "in this part of its time " } else { "" };
         self.messages.error(&format_args!("{archive}: {part}{found}"));
     }
 }

@@ -14,13 +14,10 @@ use super::{MOST_REPEATED, NamedInstances, Sample, Session, Space, Task};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::metric::Metric;
-use crate::engine::{Compiled, Registered};
+use crate::engine::{Compiled, Registered, Retry};
 
-/// Time from a choice that lacks something to the next look for it.
-const FIRST_RETRY: Duration = Duration::from_secs(2);
-
-/// Longest such time. Each is twice as long as the one before.
-const LAST_RETRY: Duration = Duration::from_secs(30);
+/// First and longest time from a choice that lacks something to the next look for it.
+const WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 /// The current choice.
 #[derive(Default)]
@@ -29,8 +26,8 @@ pub(super) struct Choice {
     selection: Vec<Registered>,
     /// `None` before the first choice.
     compiled: Option<Arc<Compiled>>,
-    /// When to look again for what a choice lacks, and how long after the choice that is.
-    retry: Option<(Instant, Duration)>,
+    /// The next look for what the choice lacks.
+    retry: Option<Retry<Instant>>,
     /// What was wrong when changed metadata were followed, until a sample tells it.
     found: Option<Diagnostics>,
     /// Epoch of the source's metadata for which it was chosen.
@@ -91,13 +88,8 @@ impl<S: FetchSource> Session<S> {
         // are from that peer.
         let epoch = self.source.metadata_epoch();
         let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
-        let retry = (!is_whole).then(|| {
-            let wait = match self.choice.retry {
-                Some((_, wait)) if self.choice.epoch == epoch => (2 * wait).min(LAST_RETRY),
-                _ => FIRST_RETRY,
-            };
-            (Instant::now() + wait, wait)
-        });
+        let before = self.choice.retry.filter(|_| self.choice.epoch == epoch);
+        let retry = (!is_whole).then(|| Retry::after(before, Instant::now(), WAITS));
         let (compiled, found) = (Some(compiled), None);
         self.choice =
             Choice { selection, compiled, retry, found, epoch, lost: false, evaluations: 0 };
@@ -149,7 +141,7 @@ impl<S: FetchSource> Session<S> {
     /// The compatible dialects bind only once.
     pub fn is_stale(&self) -> bool {
         let Choice { lost, epoch, retry, .. } = &self.choice;
-        let is_due = retry.is_some_and(|(at, _)| at <= Instant::now());
+        let is_due = retry.is_some_and(|retry| retry.is_due(Instant::now()));
         let changed = *lost || is_due || self.source.metadata_epoch() != *epoch;
         self.dialect() == Dialect::Fixed && changed
     }

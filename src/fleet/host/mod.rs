@@ -48,7 +48,7 @@ use super::sinks::outlets::Outlets;
 use super::slot::{Nanos, Slot};
 use super::targets::target::Target;
 use super::world::World;
-use crate::engine::{Compiled, Engine};
+use crate::engine::{Compiled, Engine, Retry};
 use columns::{FoundColumns, FoundHeads};
 use failure::Failure;
 pub use life::live;
@@ -170,12 +170,8 @@ struct Host<W: World> {
     is_resolving: bool,
 }
 
-/// Time from a look at what a host lacks to the next one: a metric may come without a notice, as
-/// of an agent that was not ready.
-const FIRST_RETRY: Duration = Duration::from_secs(5);
-
-/// Longest such time. Each is twice as long as the one before.
-const LAST_RETRY: Duration = Duration::from_secs(300);
+/// First and longest time from a look at what a host lacks to the next one.
+const WAITS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// Definitions bound to a host.
 struct Bound {
@@ -183,8 +179,8 @@ struct Bound {
     compiled: Arc<Compiled>,
     /// Epoch of the metadata that they were bound to.
     epoch: u64,
-    /// When to look again for what the host lacked, and how long after the last look that is.
-    retry: Option<(Instant, Duration)>,
+    /// The next look for what the host lacks.
+    retry: Option<Retry<Instant>>,
     /// True if the instances of the latest frame have the names of that metadata.
     has_names: bool,
     /// The outputs that sinks want.
@@ -354,7 +350,7 @@ impl<W: World> Host<W> {
     fn is_bound(&self, group: &PlannedGroup) -> bool {
         self.bound.as_ref().is_some_and(|bound| {
             bound.epoch == self.context.metadata_epoch()
-                && bound.retry.is_none_or(|(at, _)| Instant::now() < at)
+                && !bound.retry.is_some_and(|retry| retry.is_due(Instant::now()))
                 && bound.compiled.selection() == &group.selection
                 && bound.view.is_of(group)
         })
@@ -372,13 +368,9 @@ impl<W: World> Host<W> {
         })?;
         shared.numbers.binds.add(1);
         let is_whole = compiled.metrics.iter().all(|metric| metric.desc.is_ok());
-        let retry = (!is_whole).then(|| {
-            let wait = match self.bound.as_ref().map(|bound| (bound.epoch, bound.retry)) {
-                Some((before, Some((_, wait)))) if before == epoch => (2 * wait).min(LAST_RETRY),
-                _ => FIRST_RETRY,
-            };
-            (Instant::now() + wait, wait)
-        });
+        let before = self.bound.as_ref().filter(|bound| bound.epoch == epoch);
+        let before = before.and_then(|bound| bound.retry);
+        let retry = (!is_whole).then(|| Retry::after(before, Instant::now(), WAITS));
         let (view, is_new) = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
         let labels = self.context.one(Question::Labels(LabelLevel::Context)).await?;
         let labels: Vec<LabelSet> = labels.unwrap_or_default();

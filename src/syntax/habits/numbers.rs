@@ -3,6 +3,7 @@
 use crate::diag::Diagnostic;
 use crate::functions;
 
+use super::super::lexical::as_double;
 use super::super::repair::unexpected;
 use super::super::token::{Token, TokenAt};
 use super::binding::{self, is_looser_than_product};
@@ -212,7 +213,7 @@ fn in_full(number: &str, letter: &str) -> Option<String> {
     };
     let is_whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let digits = format!("{number}{zeros}");
-    is_whole.then(|| if digits.parse::<u32>().is_ok() { digits } else { digits + "." })
+    is_whole.then(|| if digits.parse::<u32>().is_ok() { digits } else { as_double(digits) })
 }
 
 /// True for tokens that bind no part of a product or quotient beside them.
