@@ -140,34 +140,6 @@ pub mod internal {
     }
 }
 
-/// Entry points for fuzzers. Each reads arbitrary bytes and panics if a promise
-/// is broken.
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
-pub mod fuzz {
-    pub use crate::bind::equivalent_domains::fuzz_equivalent_domains;
-    pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
-    #[cfg(feature = "fleet")]
-    pub use crate::fleet::sinks::fuzz::fuzz_sinks;
-    #[cfg(feature = "fleet")]
-    pub use crate::fleet::{
-        aggregates::fuzz_partials, config::fuzz_serve_config, targets::fuzz_targets,
-    };
-    pub use crate::format::fuzz_format;
-    #[cfg(feature = "jit")]
-    pub use crate::jit::fuzz_kernel_diff;
-    #[cfg(feature = "lsp")]
-    pub use crate::lsp::fuzz_lsp;
-    pub use crate::metadata::fuzz_metadata;
-    pub use crate::project::fuzz_project;
-    pub use crate::syntax::{fuzz_definitions, fuzz_parse};
-    pub use crate::unit_test::{fuzz_test_file, fuzz_timeline};
-
-    /// Parts of the target `hosts`, which is in `fuzz/hosts.rs`. Its peers are
-    /// those of tests, which no published crate has.
-    pub mod parts {
-        pub use crate::engine::fuzz::{
-            Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression,
-        };
-    }
-}
+pub mod fuzz;

@@ -280,24 +280,10 @@ pub(crate) fn is_warning(code: Code) -> bool {
         || (300..400).contains(&code.number())
 }
 
-/// For fuzzing: reads any bytes as settings. Mistakes have places in them.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_project(data: &[u8]) {
-    let mut sources = SourceMap::default();
-    let source = sources.add(FILE_NAME, String::from_utf8_lossy(data));
-    let mut diagnostics = Diagnostics::default();
-    let project = read(source, Path::new(""), &sources, &mut diagnostics);
-    for diagnostic in &diagnostics {
-        assert!(sources.holds(diagnostic.span), "{diagnostic:?}");
-    }
-    let span = Span::new(source, 0, 0);
-    diagnostics.push(crate::diag::Diagnostic::warning(Code::GaugeDelta, span, ""));
-    project.lints.unwrap_or_default().apply(&mut diagnostics);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::fuzz_project;
     use crate::syntax::tests::{Generator, mutations};
 
     const EXAMPLE: &str = "compat = \"7.2\"\nextensions = true\nmetadata = \"m.json\"\n\

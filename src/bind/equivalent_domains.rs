@@ -4,6 +4,9 @@
 //! Two domains are equivalent if elements of one line match both. The first
 //! question reads the file.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
+
 use crate::escape;
 use std::fs;
 use std::path::PathBuf;
@@ -173,18 +176,9 @@ fn element(word: &str) -> Option<Element> {
     Some(Element { domain: number(domain, 510)?, serial })
 }
 
-#[doc(hidden)]
-/// Parses any bytes as a file of equivalent domains.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_equivalent_domains(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    if let Ok(lines) = parse(&text) {
-        assert!(lines.iter().map(Vec::len).sum::<usize>() <= data.len());
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::fuzz::fuzz_equivalent_domains;
     use super::*;
 
     fn table(text: &str) -> EquivalentDomains {

@@ -29,6 +29,8 @@
 //! on a line, so that files can be compared; instances are in the source's
 //! order. A reader ignores the order of lists.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod read;
 mod write;
 
@@ -44,8 +46,6 @@ use pmderive_runtime::source::{
 };
 
 pub use read::MetadataError;
-#[cfg(any(test, feature = "fuzz"))]
-pub use read::fuzz_metadata;
 
 use crate::escape;
 use crate::syntax::nearest_metric;

@@ -377,21 +377,10 @@ fn read_type(text: &str) -> Option<ValueType> {
     known.into_iter().find(|value_type| value_type.name() == text)
 }
 
-/// Reads any bytes. Accepted metadata must be the same after writing and
-/// reading it.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_metadata(data: &[u8]) {
-    let Ok(recorded) = RecordedMetadata::from_json(data) else { return };
-    let text = recorded.to_json();
-    let again = RecordedMetadata::from_json(text.as_bytes()).expect("what is written is readable");
-    assert_eq!(again.to_json(), text);
-    assert_eq!(again.names, recorded.names);
-    assert_eq!(again.descs, recorded.descs);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::fuzz_metadata;
     use pmderive_runtime::source::MetadataSource;
 
     const GOOD: &str = r#"{

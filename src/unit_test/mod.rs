@@ -31,6 +31,8 @@ mod definitions;
 mod file;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod groups;
 mod hosts;
 mod metrics;
@@ -48,54 +50,11 @@ pub use file::{
 pub use read::read;
 pub use report::{Failure, Report};
 pub use run::{NamedBackend, Outcome, run};
-#[cfg(any(test, feature = "fuzz"))]
-pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
-
-/// Reads any text as a test file, and runs short ones.
-///
-/// # Panics
-/// The place of a mistake is not in the text, or running fails.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_test_file(data: &[u8]) {
-    use std::path::Path;
-
-    use crate::diag::Diagnostics;
-    use crate::engine::Backend;
-    use crate::text::SourceMap;
-
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    // The fuzzer must not read files of this machine.
-    if text.contains("/dev") || text.contains("/proc") {
-        return;
-    }
-    let mut sources = SourceMap::default();
-    let source = sources.add("fuzz", text);
-    let mut diagnostics = Diagnostics::default();
-    let directory = Path::new("/nonexistent");
-    let usual = crate::dialect::Language::default();
-    let file = read(source, directory, usual, &sources, &mut diagnostics);
-    assert!(file.is_some() || diagnostics.errors() > 0, "{text:?}");
-    if let Some(mut file) = file.filter(|_| diagnostics.errors() == 0) {
-        file.files.clear();
-        file.fleet_files.clear();
-        file.cases.iter_mut().for_each(|case| case.hosts.truncate(4));
-        file.cases.retain(|case| case.steps <= 20 && case.expected.len() <= 20);
-        let tests = file.cases.len() + file.rejected.len();
-        let backends = [("interp", Backend::Interp), ("auto", Backend::Auto)];
-        let outcome = run(&file, &backends, false, &mut sources, &mut diagnostics);
-        assert_eq!(outcome.reports.len(), tests);
-    }
-    for diagnostic in &diagnostics {
-        let place = diagnostic.span.start as usize..diagnostic.span.end as usize;
-        let text = &sources.get(diagnostic.span.source).text;
-        assert!(text.get(place).is_some(), "{diagnostic:?} in {text:?}");
-    }
-}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::fuzz::fuzz_test_file;
     use crate::syntax::tests::{Generator, mutations};
 
     /// A build without fleets reports that, and compares nothing.

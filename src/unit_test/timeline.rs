@@ -445,30 +445,10 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Parses any text as a timeline, and reads all of its steps.
-///
-/// # Panics
-/// A place is not in the text, or a step is lost.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_timeline(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    match Timeline::parse(text) {
-        Ok(timeline) => {
-            let steps = timeline.steps().unwrap_or(MAX_STEPS);
-            for step in [0, steps / 2, steps - 1] {
-                let item = timeline.at(step).to_string();
-                assert!(!item.is_empty(), "{text:?}");
-            }
-            assert!(timeline.steps().is_none() || timeline.at(steps) == Item::Absent, "{text:?}");
-            assert!(timeline.numbers().count() <= 2 * timeline.runs().len());
-        }
-        Err(error) => assert!(text.get(error.place.clone()).is_some(), "{error:?} in {text:?}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz::fuzz_timeline;
     use crate::syntax::tests::{Generator, mutations};
 
     fn written(text: &str) -> String {

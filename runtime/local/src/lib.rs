@@ -38,9 +38,9 @@ pub use context::LocalContext;
 pub use instances::Instances;
 pub use linux::LinuxAgent;
 #[cfg(any(test, feature = "fuzz"))]
-pub use linux::fuzz_linux_files;
+pub use linux::fuzz::fuzz_linux_files;
 pub use process::ProcessAgent;
 #[cfg(any(test, feature = "fuzz"))]
-pub use process::fuzz_process_files;
+pub use process::fuzz::fuzz_process_files;
 #[cfg(any(test, feature = "fuzz"))]
 pub use sample::SampleAgent;

@@ -10,6 +10,8 @@
 //! replaces that of the source behind it.
 
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
 mod parse;
 mod preprocess;
 mod tree;
@@ -18,6 +20,8 @@ mod with_source;
 use std::path::{Path, PathBuf};
 
 pub use error::NameSpaceError;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_name_space;
 pub use tree::{LocalNameSpace, NameKind};
 pub use with_source::{NameSpaceLocation, WithNameSpace};
 
@@ -113,30 +117,4 @@ fn read(file: &Path) -> std::io::Result<String> {
         return Err(std::io::Error::other("the file is too large for a name space"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Reads any text as a name space, with and without the preprocessor, and then
-/// looks up everything that it contains.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_name_space(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    // The text can include itself, and a file that is missing.
-    let include = |name: &str| (name == "self").then(|| ("self".into(), text.to_string()));
-    for preprocess in [false, true] {
-        let options = LoadOptions { preprocess, duplicates: preprocess };
-        let space = match parse(&text, "text", &options, &include) {
-            Ok(space) => space,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
-                continue;
-            }
-        };
-        let names = space.traverse("").expect("a root");
-        for name in &names {
-            let pmid = space.lookup(name).expect("a metric");
-            assert!(space.names_of(pmid).expect("names").iter().any(|found| **found == **name));
-            assert_eq!(space.children(name), Ok(Vec::new()));
-            assert_eq!(space.traverse(name), Ok(vec![*name]));
-        }
-    }
 }

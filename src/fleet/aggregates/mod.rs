@@ -57,7 +57,7 @@ pub use aggregate::{AggregateId, Function};
 pub use collect::{Collector, DropCounts};
 pub use definitions::{FleetDefinitions, unknown_labels};
 #[cfg(any(test, feature = "fuzz"))]
-pub use encoding::fuzz_partials;
+pub use encoding::fuzz::fuzz_partials;
 pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, MAX_KNOWN};

@@ -1,6 +1,8 @@
 //! The configuration: one TOML file as data, with the places of values that later checks may
 //! refuse. [`super::plan`] reads the files that it names.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod keys;
 mod read;
 
@@ -183,25 +185,4 @@ pub const INTERVALS: Times = Times {
 /// The deadline without a setting in the file: a part of the interval.
 pub fn default_deadline(interval: Duration) -> Duration {
     interval * 4 / 5
-}
-
-/// For fuzzing: reads any bytes as a configuration. What is read without a mistake keeps its
-/// promises.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_serve_config(data: &[u8]) {
-    use crate::diag::Diagnostics;
-    use crate::text::SourceMap;
-    let mut sources = SourceMap::default();
-    let source = sources.add("serve.toml", String::from_utf8_lossy(data));
-    let mut diagnostics = Diagnostics::default();
-    let config = read(source, std::path::Path::new(""), &mut sources, &mut diagnostics);
-    for diagnostic in &diagnostics {
-        assert!(sources.holds(diagnostic.span), "{diagnostic:?}");
-    }
-    let Some(config) = config.filter(|_| diagnostics.errors() == 0) else { return };
-    assert!(config.sinks.len() <= MAX_SINKS && !config.groups.is_empty());
-    assert!(config.groups.iter().all(|group| group.deadline < group.interval));
-    let grace = config.fleet.and_then(|fleet| fleet.grace).unwrap_or_default();
-    let is_waited_for = |group: &Group| grace <= group.interval * super::aggregates::MAX_GRACE;
-    assert!(config.groups.iter().all(is_waited_for));
 }

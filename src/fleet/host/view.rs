@@ -105,7 +105,8 @@ fn tell(compiled: &Compiled, group: &PlannedGroup, first: &Target) {
         compiled.diagnostics().iter().filter(|one| group.told.is_news(one)).collect();
     let (texts, group, host) = (&group.texts, &*group.name, &*first.name);
     for diagnostic in found.iter().take(10) {
-        let metric = diagnostic.metric.as_deref().unwrap_or("?");
+        // Operands of aggregates have no name; the field is left out then.
+        let metric = diagnostic.metric.as_deref();
         let (place, code) = (texts.place(diagnostic.span), diagnostic.code);
         tracing::warn!(place, group, host, metric, %code, "{}", diagnostic.message);
     }

@@ -283,7 +283,7 @@ impl<W: World> Work<W> {
         for diagnostic in found.filter(|one| self.told.is_news(one)) {
             let definitions = &self.plan.definitions;
             let around = || definitions.around(diagnostic.span);
-            let metric = diagnostic.metric.as_deref().or_else(around).unwrap_or("?");
+            let metric = diagnostic.metric.as_deref().or_else(around);
             let (place, code) = (self.plan.texts.place(diagnostic.span), diagnostic.code);
             tracing::warn!(place, metric, %code, "{}", diagnostic.message);
         }

@@ -1,6 +1,8 @@
 //! Reads files of targets: JSON in the form of Prometheus' `file_sd_configs`. Each mistake is
 //! reported with its place. This module neither looks names up nor connects.
 
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 pub mod target;
 
 use std::borrow::Cow;
@@ -429,25 +431,6 @@ pub fn is_label_name(name: &str) -> bool {
 /// True for a label that only Prometheus uses.
 pub fn is_of_prometheus(name: &str) -> bool {
     name.starts_with("__")
-}
-
-/// For fuzzing: reads any bytes as a file of targets.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_targets(data: &[u8]) {
-    let mut sources = SourceMap::default();
-    let source = sources.add("hosts.json", String::from_utf8_lossy(data));
-    let mut diagnostics = Diagnostics::default();
-    let mut targets = Targets::default();
-    targets.read(source, GroupId(0), &Labels::default(), 16, &mut sources, &mut diagnostics);
-    let all = targets.into_all();
-    assert!(all.len() <= 16);
-    for target in all {
-        assert!(target.labels.iter().all(|(name, _)| is_label_name(name)));
-        assert!(target.spec.user.is_none());
-    }
-    for diagnostic in &diagnostics {
-        assert!(sources.holds(diagnostic.span), "{diagnostic:?}");
-    }
 }
 
 /// The name of a target: as written, with the usual port after a bare name.

@@ -92,7 +92,7 @@ mod volumes;
 
 pub use context::{ArchiveContext, ArchivePart};
 #[cfg(any(test, feature = "fuzz"))]
-pub use decompress::fuzz_decompress;
+pub use decompress::fuzz::fuzz_decompress;
 pub use files::base_of_file;
 pub use framing::Version;
 #[cfg(any(test, feature = "fuzz"))]

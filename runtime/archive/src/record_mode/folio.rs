@@ -46,7 +46,7 @@ impl Folio {
     }
 }
 
-fn header(host: &str, time: &str, creator: &str, base: Option<&str>) -> String {
+pub(super) fn header(host: &str, time: &str, creator: &str, base: Option<&str>) -> String {
     let replay = base.map(|base| format!(" {base}")).unwrap_or_default();
     format!(
         "PCPFolio\nVersion: 1\n# use pmafm(1) to process this PCP Archive Folio\n#\n\
@@ -56,7 +56,7 @@ fn header(host: &str, time: &str, creator: &str, base: Option<&str>) -> String {
     )
 }
 
-fn entries<'a>(archives: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+pub(super) fn entries<'a>(archives: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     archives.map(|(host, archive)| format!("{:<15} {host:<23} {archive}\n", "Archive:")).collect()
 }
 
@@ -80,7 +80,7 @@ pub fn archives_of_folio(path: &Path) -> Result<Vec<PathBuf>, String> {
     parse(&text, &escape::path(&path), folder)
 }
 
-fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(super) fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
     match lines.next() {
         None => return Err(format!("archive folio {path} has no header")),
@@ -106,24 +106,6 @@ fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String>
         archives.push(folder.join(OsStr::from_bytes(archive)));
     }
     Ok(archives)
-}
-
-/// Parses any bytes as a folio. Then writes a folio with the words of `data` as hosts
-/// and archives, and parses that.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_folio(data: &[u8]) {
-    let folder = Path::new(".");
-    let lines = data.split_inclusive(|byte| *byte == b'\n').count();
-    match parse(data, "F", folder) {
-        Ok(archives) => assert!(archives.len() + 2 <= lines),
-        Err(error) => assert!(!error.is_empty() && !error.contains('\n')),
-    }
-    let text = String::from_utf8_lossy(data);
-    let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let pairs = || words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
-    let written = header("host", "time", "creator", None) + &entries(pairs());
-    let archives: Vec<PathBuf> = pairs().map(|(_, archive)| folder.join(archive)).collect();
-    assert_eq!(parse(written.as_bytes(), "F", folder), Ok(archives));
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 
 mod error;
 mod folio;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
 mod logger;
 
 use std::fs::{File, OpenOptions};
@@ -21,7 +23,7 @@ use std::process::ExitStatus;
 pub use error::RecordError;
 pub use folio::archives_of_folio;
 #[cfg(any(test, feature = "fuzz"))]
-pub use folio::fuzz_folio;
+pub use fuzz::fuzz_folio;
 
 use folio::Folio;
 use logger::Logger;

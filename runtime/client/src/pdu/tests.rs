@@ -2,6 +2,7 @@
 
 use pmderive_core::model::Pmid;
 
+use super::fuzz::for_each_structure;
 use super::*;
 
 /// A PDU from a file of recorded exchanges.

@@ -330,18 +330,6 @@ fn parameter((pmid, code, data): (Pmid, u8, &[u8])) -> Result<EventParameter, Pm
     Ok(EventParameter { pmid, value })
 }
 
-/// Unpacks any bytes. The first byte chooses the type.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_events(data: &[u8]) {
-    let Some((first, bytes)) = data.split_first() else { return };
-    let value = RawValue::Block { code: 9 + (first & 1), bytes: bytes.into() };
-    let native = native_events(ValueType::from_code((9 + (first & 1)).into()), bytes);
-    assert!(native.is_ok_and(|native| native.len() == bytes.len()) || value.events().is_err());
-    let Ok(records) = value.events() else { return };
-    let parameters: usize = records.iter().map(|record| record.parameters.len()).sum();
-    assert!(16 * records.len() + 8 * parameters < bytes.len(), "more than fits");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

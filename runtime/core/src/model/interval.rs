@@ -102,18 +102,9 @@ fn unit_of(word: &str) -> Option<f64> {
     Some(*unit)
 }
 
-/// Reads any text as an interval and checks the place of the fault.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_interval(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    if let Err(error) = parse_interval(&text) {
-        assert!(text.is_char_boundary(error.offset), "{error}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::model::fuzz_interval;
 
     #[test]
     fn any_text_is_an_interval_or_has_a_fault_in_it() {

@@ -249,20 +249,10 @@ impl Parser<'_> {
     }
 }
 
-/// Reads a text of labels. Checks that merging the labels with themselves, or
-/// reading them again, changes nothing.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_labels(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(set) = LabelSet::parse(text, LabelFlags(1)) else { return };
-    assert_eq!(LabelSet::merged([&set, &set]), set);
-    let again = LabelSet::parse(set.json(), LabelFlags(1)).expect("what was written can be read");
-    assert_eq!(again.json(), set.json());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::fuzz_labels;
 
     #[test]
     fn mistakes_are_told_with_their_place() {

@@ -181,16 +181,3 @@ fn without_backslashes(text: &str) -> String {
 fn is_space(character: char) -> bool {
     u8::try_from(character).is_ok_and(is_c_space)
 }
-
-/// Reads any text as a specification and checks the place of the fault.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_metric_spec(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    match MetricSpec::parse(&text, SpecSource::Host(None)) {
-        Ok(spec) => {
-            let length: usize = spec.instances.iter().map(String::len).sum();
-            assert!(spec.metric.len() + length <= text.len(), "{spec:?}");
-        }
-        Err(error) => assert!(text.is_char_boundary(error.offset), "{error}"),
-    }
-}

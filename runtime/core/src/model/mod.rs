@@ -9,6 +9,8 @@ pub mod calendar;
 mod desc;
 mod dotted;
 mod events;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
 mod help_text;
 mod indom;
 mod interval;
@@ -43,24 +45,18 @@ pub use byte_text::{text_of_bytes, until_nul};
 pub use c_number::trim_c_space;
 pub use c_number::{is_c_space, leading_number};
 pub use desc::{MetricDesc, Semantics, ValueType};
-#[cfg(any(test, feature = "fuzz"))]
-pub use events::fuzz_events;
 pub use events::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventParameter, EventRecord, native_events,
 };
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_events, fuzz_interval, fuzz_labels, fuzz_metric_spec, fuzz_units, fuzz_value};
 pub use help_text::{TextKind, TextSubject};
 pub use indom::{InDom, InstId, InstanceDomain, InstanceNames};
-#[cfg(any(test, feature = "fuzz"))]
-pub use interval::fuzz_interval;
 pub use interval::{AMBIGUOUS_UNIT, ambiguous_unit, parse_interval};
 pub use labels::label_text;
 pub use labels::{Label, LabelFlags, LabelLevel, LabelPlace, LabelPlaceError, LabelSet};
 pub use labels_merge::{LabelMap, json_string};
 pub use labels_parse::LabelTextError;
-#[cfg(any(test, feature = "fuzz"))]
-pub use labels_parse::fuzz_labels;
-#[cfg(any(test, feature = "fuzz"))]
-pub use metric_spec::fuzz_metric_spec;
 pub use metric_spec::{MetricSpec, SpecSource};
 pub use pmid::Pmid;
 pub use profile::{DomainProfile, InstanceProfile, Selection};
@@ -70,12 +66,8 @@ pub use text_fault::{TextFault, blanks_before, write_fault};
 pub use time::{Timestamp, UtcTime};
 pub use units::{ExtraUnit, Units};
 pub use units_convert::Conversion;
-#[cfg(any(test, feature = "fuzz"))]
-pub use units_parse::fuzz_units;
 pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind};
 pub use value::{RawValue, RawValueRef, Value};
-#[cfg(any(test, feature = "fuzz"))]
-pub use value_parse::fuzz_value;
 pub use value_print::{ClockText, format_e, number_text, write_unknown_block};
 pub use value_text::{
     format_g, write_double, write_exact_double, write_exact_float, write_float, write_g,

@@ -344,18 +344,3 @@ fn leading_exponent(rest: &str, allowed: RangeInclusive<i8>) -> Option<(i8, usiz
 fn small_number(digits: &str) -> Option<i8> {
     (-8..=LAST_NUMBERED).find(|number| number.to_string() == digits)
 }
-
-/// Parses bytes as units. If that succeeds, prints the units and reads them
-/// back. Panics if the result differs.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_units(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    match Units::parse(text) {
-        Ok(parsed) => {
-            let printed = parsed.units.to_string();
-            let again = Units::parse(&printed);
-            assert_eq!(again.map(|again| again.units), Ok(parsed.units), "{text:?} {printed:?}");
-        }
-        Err(error) => assert!(text.get(error.range).is_some_and(|word| !word.is_empty())),
-    }
-}

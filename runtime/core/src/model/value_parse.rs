@@ -88,19 +88,3 @@ fn floating(text: &str, number: &str) -> Result<f64, PmStatus> {
         _ => Err(PmStatus::TYPE),
     }
 }
-
-/// Reads any text as every type, and reads the text of the result again.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_value(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    for code in 0..=6 {
-        let Ok(value) = Value::parse(text, ValueType::from_code(code)) else { continue };
-        for wanted in 0..=6 {
-            let Ok(converted) = value.convert(ValueType::from_code(wanted)) else { continue };
-            assert_eq!(converted.value_type().code(), wanted);
-        }
-        if let (0..=3, Ok(Value::Text(again))) = (code, value.convert(ValueType::String)) {
-            assert_eq!(Value::parse(&again, ValueType::from_code(code)), Ok(value));
-        }
-    }
-}

@@ -12,6 +12,8 @@ mod cpu;
 mod cpuinfo;
 mod disk;
 mod filesys;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod kernel;
 mod keyed;
 mod labels;
@@ -135,37 +137,6 @@ impl Agent for LinuxAgent {
                 Err(_) => Vec::new(),
             },
             _ => labels::set_of(level).into_iter().collect(),
-        }
-    }
-}
-
-/// Reads `data`, then its first half, as each file that the agent parses, and
-/// checks that no instance has two values. For fuzzing.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_linux_files(data: &[u8]) {
-    use std::collections::HashSet;
-
-    use pmderive_core::model::Timestamp;
-    use pmderive_core::result::{ResultPart, ResultWriter};
-
-    let mut agent = LinuxAgent::with_root("/nonexistent");
-    let everything = pmderive_core::model::InstanceProfile::default();
-    for contents in [data, &data[..data.len() / 2]] {
-        agent.files.substitute(contents.to_vec());
-        agent.begin_fetch();
-        let mut part = ResultPart::default();
-        let mut writer = ResultWriter::new(&mut part, Timestamp::default());
-        for metric in agent.metrics() {
-            let mut values = Values::new(&mut writer, metric.desc, &everything);
-            let outcome = agent.fetch(metric.desc.pmid, &mut values);
-            values.finish(outcome);
-            if let Some(indom) = metric.desc.indom {
-                assert!(agent.instance_domain(indom).is_ok());
-            }
-        }
-        for set in part.sets() {
-            let mut seen = HashSet::new();
-            assert!(set.instances().all(|instance| seen.insert(instance)), "{}: {set:?}", set.pmid);
         }
     }
 }

@@ -8,6 +8,7 @@ use pmderive_core::model::ValueType;
 use pmderive_core::result::ResultBatch;
 use pmderive_core::source::{FetchList, FetchSource, MetadataSource};
 
+use super::fuzz::fuzz_linux_files;
 use super::table::indom;
 use super::*;
 use crate::LocalContext;

@@ -18,6 +18,8 @@ mod broken_down;
 mod ctime_form;
 mod date_form;
 mod date_words;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
 mod options;
 mod posix;
 mod specification;
@@ -26,10 +28,8 @@ mod zone;
 mod zoneinfo;
 
 pub use broken_down::BrokenDown;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_window, fuzz_zone};
 pub use options::{ReportingChoices, ReportingError, ReportingOptions, TimeBounds, ZoneOption};
-#[cfg(any(test, feature = "fuzz"))]
-pub use window::fuzz_window;
 pub use window::{TimeWindow, WindowError, WindowOption, WindowSpec};
-#[cfg(any(test, feature = "fuzz"))]
-pub use zone::fuzz_zone;
 pub use zone::{TimeZone, TimeZoneError, TimeZoneProblem};

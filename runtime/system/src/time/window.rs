@@ -202,27 +202,3 @@ fn from_nanoseconds(time: i128) -> Option<Timestamp> {
     let nsec = u32::try_from(time.rem_euclid(NSEC_PER_SEC)).ok()?;
     Some(Timestamp { sec, nsec })
 }
-
-/// Reads lines of text as zone, start, finish, alignment and origin of a
-/// window.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_window(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    let mut lines = text.split('\n');
-    let zone = TimeZone::parse_strict(lines.next().unwrap_or_default());
-    let zone = zone.unwrap_or_else(|_| TimeZone::utc());
-    let [start, finish, align, origin] = [(); 4].map(|()| lines.next());
-    let spec = WindowSpec { start, finish, align, origin, as_libpcp: false };
-    let first = Timestamp { sec: 1_709_115_330, nsec: 250_000_000 };
-    let last = Timestamp { sec: 1_709_283_907, nsec: 500_000_000 };
-    for end in [Some(last), None] {
-        match TimeWindow::parse_at(&spec, (first, end), &zone, first) {
-            Ok(window) => {
-                assert!(window.start >= first, "{window:?}");
-                assert!(window.end.is_none_or(|found| end.is_none_or(|end| found <= end)));
-                assert!(window.origin >= window.start || window.end < Some(window.start));
-            }
-            Err(error) => assert!(error.text.is_char_boundary(error.offset), "{error}"),
-        }
-    }
-}

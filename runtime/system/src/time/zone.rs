@@ -239,22 +239,3 @@ pub enum TimeZoneProblem {
     #[error("no time zone contains {0:?}")]
     Character(char),
 }
-
-/// Reads a text as a zone and bytes as a zone file, and shows times in them.
-#[cfg(any(test, feature = "fuzz"))]
-pub fn fuzz_zone(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    let zone = PosixZone::parse(&text);
-    let file = ZoneFile::parse(data);
-    for second in [i64::MIN, -1, 0, 951_782_400, 1_720_000_000, i64::MAX] {
-        assert!(zone.at(second).offset.abs() <= 26 * 3600, "{text}");
-        assert!(file.as_ref().is_none_or(|file| file.at(second).offset.abs() <= 26 * 3600));
-    }
-    if let Ok(zone) = TimeZone::parse_strict(&text) {
-        let time = Timestamp { sec: 1_720_000_000, nsec: 0 };
-        assert!(zone.ctime(time).len() >= 24);
-        if let Some(second) = zone.local(time).second_in(&zone, None) {
-            assert_eq!(zone.local(Timestamp { sec: second, nsec: 0 }), zone.local(time));
-        }
-    }
-}
