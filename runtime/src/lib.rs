@@ -43,4 +43,4 @@ pub use pmderive_client::{pdu, proto, transport};
 #[doc(hidden)]
 pub use pmderive_core::{escape, kernel, locks, pattern, position, positions, weak_table};
 #[doc(hidden)]
-pub use pmderive_system::new_file;
+pub use pmderive_system::{bounded, new_file};

@@ -63,28 +63,10 @@ use self::exit_status::ExitStatus;
 use self::messages::Messages;
 use self::stop::Stop;
 
-/// All help texts, for a test of their words.
+/// The command line as clap has it. Tests read its texts, and check examples with it.
 #[doc(hidden)]
-pub fn help_texts() -> Vec<String> {
-    command_line::texts()
-}
-
-/// Pairs of a command and an option that its help hides, old names included. A test checks that
-/// no page teaches them.
-#[doc(hidden)]
-pub fn hidden_options() -> Vec<(String, String)> {
-    command_line::hidden_options()
-}
-
-/// Checks whether the program accepts arguments, its name first. Tests check with it the
-/// examples in documents.
-///
-/// # Errors
-/// The message about the wrong arguments.
-#[doc(hidden)]
-pub fn understands(given: Vec<std::ffi::OsString>) -> Result<(), String> {
-    let matches = command_line::command().try_get_matches_from(given);
-    matches.map(drop).map_err(|error| error.to_string())
+pub fn command() -> clap::Command {
+    command_line::command()
 }
 
 /// Runs the command that the arguments of the process name.

@@ -35,11 +35,10 @@ mod read;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use pmderive_runtime::bounded;
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{
     Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions, is_at_or_below,
@@ -83,12 +82,8 @@ enum Recorded {
 
 /// The reason why a file is not recorded metadata.
 #[derive(Debug, thiserror::Error)]
-enum NotMetadata {
-    #[error("larger than {MAX_METADATA_BYTES} bytes")]
-    TooLarge,
-    #[error("not metadata as `pmderive deps --format metadata` writes it: {0}")]
-    Malformed(MetadataError),
-}
+#[error("not metadata as `pmderive deps --format metadata` writes it: {0}")]
+struct NotMetadata(MetadataError);
 
 impl RecordedMetadata {
     /// Copies the descriptors of metrics and the instances of domains from a
@@ -147,18 +142,12 @@ impl RecordedMetadata {
     /// The file cannot be read, or is not in [this format](self).
     pub fn open(path: &Path) -> Result<RecordedMetadata, SourceError> {
         let target = escape::path(&path).into_owned();
-        let mut bytes = Vec::new();
-        let read = File::open(path)
-            .and_then(|file| file.take(MAX_METADATA_BYTES + 1).read_to_end(&mut bytes));
-        if let Err(source) = read {
-            return Err(SourceError::Io { target, source });
-        }
-        if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_METADATA_BYTES) {
-            let source = Box::new(NotMetadata::TooLarge);
-            return Err(SourceError::Malformed { target, source });
-        }
+        let bytes = match bounded::read_file(path, MAX_METADATA_BYTES) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(SourceError::Io { target, source }),
+        };
         RecordedMetadata::from_json(&bytes).map_err(|error| {
-            let source = Box::new(NotMetadata::Malformed(error));
+            let source = Box::new(NotMetadata(error));
             SourceError::Malformed { target, source }
         })
     }

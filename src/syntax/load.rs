@@ -11,6 +11,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use pmderive_runtime::bounded;
+
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::escape;
@@ -361,14 +363,7 @@ pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
 /// All bytes of an input of at most `limit`, or the reason why it cannot be
 /// read.
 pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    match input.take(limit + 1).read_to_end(&mut bytes) {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length > limit) => {
-            Err(format!("larger than {limit} bytes"))
-        }
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(error.to_string()),
-    }
+    bounded::read(input, limit).map_err(|error| error.to_string())
 }
 
 /// The text of an input of at most `limit` bytes, or the reason why there is

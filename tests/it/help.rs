@@ -100,7 +100,7 @@ fn shells_get_completions_and_man_gets_pages() {
     }
     // What is hidden and what this program refuses are not offered.
     let script = run(&["completions", "bash"]).out;
-    for (command, option) in pmderive::internal::cli::hidden_options() {
+    for (command, option) in crate::command_line::hidden_options() {
         let (_, of_command) = script.split_once(&format!("__{command})\n")).expect(&command);
         let offered = of_command.lines().next().expect("options");
         assert!(offered.contains(" --help "), "{offered}");
@@ -239,7 +239,7 @@ fn quiet_runs_say_what_is_wrong_and_nothing_else() {
 #[test]
 fn every_command_can_say_more() {
     let understood = |words: &[&str]| {
-        pmderive::internal::cli::understands(words.iter().map(std::ffi::OsString::from).collect())
+        crate::command_line::understands(words.iter().map(std::ffi::OsString::from).collect())
     };
     for (name, _) in COMMANDS {
         let help = run(&["help", name]).out;

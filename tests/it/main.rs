@@ -15,6 +15,7 @@ mod churn;
 mod classes;
 mod cli;
 mod command;
+mod command_line;
 mod conformance;
 mod damaged;
 mod definition_bytes;

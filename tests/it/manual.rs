@@ -283,7 +283,7 @@ fn commands_of_pages_are_understood() {
                 let words = finished(words).out;
                 let words: Vec<&str> = words.split_terminator('\0').collect();
                 let words = std::iter::once("pmderive").chain(words).map(Into::into).collect();
-                let understood = pmderive::internal::cli::understands(words);
+                let understood = crate::command_line::understands(words);
                 assert_eq!(understood, Ok(()), "{}: {line}", path.display());
                 commands += 1;
             }
@@ -353,7 +353,7 @@ fn files_of_pages_are_understood() {
     let lua = texts_of("lua").concat();
     let command = lua.split_once("cmd = { ").and_then(|(_, rest)| rest.split_once(" }"));
     let words = command.expect("a command").0.split(", ").map(|word| word.trim_matches('"').into());
-    assert_eq!(pmderive::internal::cli::understands(words.collect()), Ok(()), "{lua}");
+    assert_eq!(crate::command_line::understands(words.collect()), Ok(()), "{lua}");
 }
 
 /// What is wrong with a dependency on this crate in a `Cargo.toml`.
@@ -374,7 +374,7 @@ fn no_hidden_option_is_taught() {
     let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a page");
     let mut texts: Vec<String> = pages().iter().map(read).collect();
     texts.extend(crate::words::texts());
-    let hidden = pmderive::internal::cli::hidden_options();
+    let hidden = crate::command_line::hidden_options();
     assert!(hidden.contains(&("eval".to_owned(), "why".to_owned())), "{hidden:?}");
     let pattern = |text: &str| regex::Regex::new(text).expect("a pattern");
     // Without a file this writes metadata, as `--format metadata` does.

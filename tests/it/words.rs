@@ -121,7 +121,7 @@ fn paragraphs(page: &str) -> Vec<String> {
 
 /// All texts, each once, in alphabetical order.
 pub fn texts() -> BTreeSet<String> {
-    let mut texts: BTreeSet<String> = pmderive::internal::cli::help_texts().into_iter().collect();
+    let mut texts: BTreeSet<String> = crate::command_line::texts().into_iter().collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ROOTS {
         for path in files(&root.join(folder)) {

@@ -5,11 +5,12 @@
 //! (`pmGetContextLabels(3)`), and a warning for each file that is left out.
 //! Agents give the labels of their metrics.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use pmderive_core::escape;
 use pmderive_core::model::{LabelFlags, LabelMap, LabelSet, json_string};
+use pmderive_system::bounded;
 use pmderive_system::pcp_conf::PcpConf;
 
 /// The flag that marks a label as one of the context's level.
@@ -138,12 +139,8 @@ fn sets_of_folder(folder: &Path, flags: LabelFlags, warnings: &mut Vec<String>) 
 }
 
 fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > MAX_FILE_BYTES {
-        true => Err(io::Error::other(format!("larger than {MAX_FILE_BYTES} bytes"))),
-        false => Ok(text),
-    }
+    let bytes = bounded::read_file(path, MAX_FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn sha256(text: &str) -> String {

@@ -26,6 +26,7 @@ pub use tree::{LocalNameSpace, NameKind};
 pub use with_source::{NameSpaceLocation, WithNameSpace};
 
 use pmderive_core::escape;
+use pmderive_system::bounded;
 use pmderive_system::pcp_conf::PcpConf;
 use preprocess::Line;
 
@@ -110,11 +111,6 @@ fn parse(
 }
 
 fn read(file: &Path) -> std::io::Result<String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if read as u64 > MAX_FILE_BYTES {
-        return Err(std::io::Error::other("the file is too large for a name space"));
-    }
+    let bytes = bounded::read_file(file, MAX_FILE_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use crate::bounded;
+
 /// Defaults for settings that neither the environment nor the file has.
 const DEFAULTS: &[(&str, &str)] = &[
     ("PCP_ETC_DIR", "/etc"),
@@ -39,7 +41,6 @@ impl PcpConf {
     }
 
     fn read() -> std::io::Result<PcpConf> {
-        use std::io::Read;
         let path = std::env::var_os("PCP_CONF").map_or_else(
             || {
                 let top = std::env::var_os("PCP_DIR").unwrap_or_default();
@@ -49,8 +50,7 @@ impl PcpConf {
             },
             PathBuf::from,
         );
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        let bytes = bounded::read_file(&path, MAX_FILE_BYTES)?;
         Ok(PcpConf::parse(&String::from_utf8_lossy(&bytes)))
     }
 

@@ -41,7 +41,7 @@ use self::binding::BoundByPmid;
 use self::choice::Choice;
 use self::lists::Plan;
 pub use self::lists::Reads;
-pub use self::readings::{Reading, Readings, ReadingsIter};
+pub use self::readings::{Reading, Readings};
 use self::sample::NamedInstances;
 pub use self::sample::Sample;
 pub(super) use self::shared_parts::SessionParts;

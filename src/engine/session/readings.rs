@@ -2,8 +2,6 @@
 //! the evaluator's columns, delivered ones in the source's result. On demand,
 //! both are copied into one result, as in the PMAPI.
 
-use std::ops::Range;
-
 use pmderive_runtime::eval::{Evaluation, Value, Values};
 use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Status;
@@ -112,8 +110,8 @@ impl<'s> Readings<'s> {
     }
 
     /// The metrics with their results, in the order of the list.
-    pub fn iter(&self) -> ReadingsIter<'_, 's> {
-        ReadingsIter { readings: self, positions: 0..self.len() }
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Pmid, Reading<'s>)> + Clone {
+        (0..self.len()).map(|at| (self.needs.pmids[at], self.get(at)))
     }
 
     /// Copies everything into a result of one part (`pmFetch(3)`).
@@ -130,37 +128,6 @@ impl<'s> Readings<'s> {
                 Reading::Failed(status) => writer.status(pmid, status),
             }
         }
-    }
-}
-
-/// Iterator over metrics with their results.
-#[derive(Clone, Debug)]
-pub struct ReadingsIter<'r, 's> {
-    readings: &'r Readings<'s>,
-    positions: Range<usize>,
-}
-
-impl<'s> Iterator for ReadingsIter<'_, 's> {
-    type Item = (Pmid, Reading<'s>);
-
-    fn next(&mut self) -> Option<(Pmid, Reading<'s>)> {
-        let at = self.positions.next()?;
-        Some((self.readings.needs.pmids[at], self.readings.get(at)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.positions.size_hint()
-    }
-}
-
-impl ExactSizeIterator for ReadingsIter<'_, '_> {}
-
-impl<'r, 's> IntoIterator for &'r Readings<'s> {
-    type Item = (Pmid, Reading<'s>);
-    type IntoIter = ReadingsIter<'r, 's>;
-
-    fn into_iter(self) -> ReadingsIter<'r, 's> {
-        self.iter()
     }
 }
 

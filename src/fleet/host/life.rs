@@ -191,7 +191,8 @@ mod tests {
     use crate::fleet::sinks::outlets::Outlets;
     use crate::fleet::sinks::samples;
     use crate::fleet::slot::Nanos;
-    use crate::fleet::world::{FlawedMachine, Machine};
+    use crate::fleet::world::Machine;
+    use crate::fleet::world::tests::FlawedMachine;
 
     #[test]
     fn slots_without_an_attempt_keep_the_reason_of_the_latest_one() {

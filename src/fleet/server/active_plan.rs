@@ -173,7 +173,7 @@ mod tests {
     use crate::fleet::condition::State;
     use crate::fleet::plan::{Origin, load};
     use crate::fleet::targets::target::GroupId;
-    use crate::fleet::world::FlawedMachine;
+    use crate::fleet::world::tests::FlawedMachine;
 
     #[test]
     fn a_plan_that_cannot_start_leaves_all_as_it_was() {

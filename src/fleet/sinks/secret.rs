@@ -1,10 +1,9 @@
 //! Passwords and tokens. They are read from files, compared in constant time, and never shown.
 
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 
-use pmderive_runtime::escape;
+use pmderive_runtime::{bounded, escape};
 use subtle::ConstantTimeEq;
 
 /// Largest file of a secret, a certificate or a key, in bytes.
@@ -53,14 +52,8 @@ impl fmt::Debug for Secret {
 
 /// The bytes of a small file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", escape::path(path));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("{} is longer than 1 MiB", escape::path(path)));
-    }
-    Ok(bytes)
+    bounded::read_file(path, MAX_FILE_BYTES)
+        .map_err(|error| format!("{}: {error}", escape::path(path)))
 }
 
 #[cfg(test)]
@@ -87,7 +80,7 @@ mod tests {
                 "the first line of FILE is empty",
                 "FILE holds control characters",
                 "FILE holds more than text",
-                "FILE is longer than 1 MiB"
+                "FILE: larger than 1048576 bytes"
             ]
         );
     }

@@ -3,6 +3,8 @@
 
 pub mod clock;
 pub mod socket;
+#[cfg(test)]
+pub mod tests;
 
 use std::fs::File;
 use std::future::Future;
@@ -203,44 +205,4 @@ fn end_line(mut file: File, path: &Path) -> io::Result<File> {
 #[allow(clippy::disallowed_methods, reason = "what a terminal would obey is escaped in JSON")]
 fn standard_output() -> io::Stdout {
     io::stdout()
-}
-
-/// This machine without a thread for stage two, and without an answer about the name `nowhere`.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug)]
-pub struct FlawedMachine;
-
-#[cfg(test)]
-impl World for FlawedMachine {
-    type Transport = <Machine as World>::Transport;
-    type Client = <Machine as World>::Client;
-
-    fn now() -> Nanos {
-        Machine::now()
-    }
-
-    fn chance() -> f64 {
-        Machine::chance()
-    }
-
-    async fn resolve(host: &str) {
-        match host {
-            "nowhere" => std::future::pending().await,
-            _ => Machine::resolve(host).await,
-        }
-    }
-
-    fn spawn<W: Future<Output = ()> + 'static>(
-        name: &str,
-        work: impl FnOnce() -> W + Send + 'static,
-    ) -> io::Result<Job> {
-        match name {
-            "stage-two" => Err(io::ErrorKind::WouldBlock.into()),
-            _ => Machine::spawn(name, work),
-        }
-    }
-
-    fn open(path: Option<&Path>) -> io::Result<Box<dyn io::Write + Send>> {
-        Machine::open(path)
-    }
 }

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use pmderive_core::escape;
+use pmderive_system::bounded;
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -254,14 +255,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    let file =
-        std::fs::File::open(path).map_err(|error| format!("{}: {error}", escape::path(&path)))?;
-    match file.take(MAX_FILE_BYTES).read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
-    }
+    bounded::read_file(path, MAX_FILE_BYTES)
+        .map_err(|error| format!("{}: {error}", escape::path(&path)))
 }
 
 /// OpenSSL's names of the supported ciphers. Those of TLS 1.3 are the standard names.

@@ -42,5 +42,5 @@ mod windows;
 pub use crate::program::Binding;
 pub use evaluator::{Asked, Buffers, Evaluator, Inconsistent, Pending, Step, Workspace};
 pub use layout::{Domain, Pool as LayoutPool};
-pub use results::{Evaluation, Value, Values, ValuesIter};
+pub use results::{Evaluation, Value, Values};
 pub use shared_layouts::{SharedLayouts, SharedParts};

@@ -2,7 +2,6 @@
 //! asked.
 
 use std::fmt;
-use std::ops::Range;
 
 use super::decode::unpack_range;
 use super::general::NodeValue;
@@ -275,39 +274,7 @@ impl<'w> Values<'w> {
     }
 
     /// All values with their instances.
-    pub fn iter(self) -> ValuesIter<'w> {
-        ValuesIter { values: self, lanes: 0..self.len() }
-    }
-}
-
-/// Iterator over values with their instances.
-#[derive(Clone, Debug)]
-pub struct ValuesIter<'w> {
-    values: Values<'w>,
-    lanes: Range<usize>,
-}
-
-impl<'w> Iterator for ValuesIter<'w> {
-    type Item = (InstId, Value<'w>);
-
-    #[inline]
-    fn next(&mut self) -> Option<(InstId, Value<'w>)> {
-        let lane = self.lanes.next()?;
-        Some((self.values.instances[lane], self.values.get(lane)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.lanes.size_hint()
-    }
-}
-
-impl ExactSizeIterator for ValuesIter<'_> {}
-
-impl<'w> IntoIterator for Values<'w> {
-    type Item = (InstId, Value<'w>);
-    type IntoIter = ValuesIter<'w>;
-
-    fn into_iter(self) -> ValuesIter<'w> {
-        self.iter()
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (InstId, Value<'w>)> + Clone {
+        (0..self.len()).map(move |lane| (self.instances[lane], self.get(lane)))
     }
 }

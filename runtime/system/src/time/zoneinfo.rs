@@ -4,12 +4,12 @@
 //! come from a peer or an archive, so it must not lead out of the folder. The
 //! bytes need not be trustworthy either.
 
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
 use super::posix::{Period, PosixZone};
+use crate::bounded;
 
 /// The folder of the files, unless `TZDIR` names another.
 const FOLDER: &str = "/usr/share/zoneinfo";
@@ -43,9 +43,7 @@ impl ZoneFile {
         if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
             return None;
         }
-        let mut bytes = Vec::new();
-        std::fs::File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-        ZoneFile::parse(&bytes)
+        ZoneFile::parse(&bounded::read_file(&path, MAX_FILE_BYTES).ok()?)
     }
 
     /// The zone in a file's bytes.
