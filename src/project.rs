@@ -101,13 +101,15 @@ pub fn find(path: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// The language of the definitions. `options` take precedence.
+    /// The language of the definitions. `options` take precedence. The hosts of a fleet have
+    /// extensions unless the settings say otherwise, as in `serve`.
     pub fn language(&self, options: Language) -> Language {
         let dialect = match options.dialect {
             Dialect::Fixed => self.dialect.unwrap_or_default(),
             other => other,
         };
-        Language { dialect, extensions: options.extensions || self.extensions == Some(true) }
+        let own = self.extensions.unwrap_or(!self.fleet.is_empty());
+        Language { dialect, extensions: options.extensions || own }
     }
 
     /// True for a file whose definitions are over the fleet.

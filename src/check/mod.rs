@@ -540,6 +540,9 @@ impl Checker<'_> {
                     (Some(name), Some(rate)) if Conversion::between(rate, units).is_ok() => error
                         .help("the change of a counter per second is its `rate()`")
                         .guess(at, format!("rate({name})")),
+                    _ if units::dimensions_agree(&desc.units, &units) => error.help(
+                        "the factor between them has more than 64 bits; convert in two steps",
+                    ),
                     _ => error.help("rescale() changes the scale, never the dimension"),
                 })
             }

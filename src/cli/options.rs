@@ -85,6 +85,7 @@ const HINTS: &[(&str, ValueHint)] = &[
     ("fleet", ValueHint::FilePath),
     ("host", ValueHint::Hostname),
     ("metadata", ValueHint::FilePath),
+    ("metric", ValueHint::AnyPath),
     ("namespace", ValueHint::FilePath),
     ("nointerp", ValueHint::AnyPath),
     ("output", ValueHint::AnyPath),
@@ -115,9 +116,10 @@ pub fn arranged(command: Command) -> Command {
 fn placed(argument: Arg) -> Arg {
     let id = argument.get_id().as_str().to_owned();
     let hint = HINTS.iter().find(|(name, _)| *name == id);
-    let argument = match hint {
-        Some((_, hint)) if argument.get_action().takes_values() => argument.value_hint(*hint),
-        _ => argument,
+    let argument = match argument.get_action().takes_values() {
+        // Shells would offer files for numbers and times.
+        true => argument.value_hint(hint.map_or(ValueHint::Other, |(_, hint)| *hint)),
+        false => argument,
     };
     if argument.is_positional() {
         return argument;

@@ -1,6 +1,7 @@
 //! Analysis of one open text, without a source of metrics: its definitions, the names in them,
 //! and its mistakes.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +14,9 @@ use super::text_cache::TextCache;
 use super::tree::{self, Other, Tree};
 use super::unregistered_names::{UnregisteredName, unregistered};
 use crate::bind::references;
-use crate::diag::Diagnostics;
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
+use crate::escape;
 use crate::syntax::ast::NodeKind;
 use crate::text::{SourceId, SourceMap, Span};
 
@@ -119,6 +121,12 @@ impl Analysis {
         });
         let (others, is_over_fleet) = others.unwrap_or_default();
         let tree::Others { files: others, unread, too_large } = others;
+        if let (Some(path), Some(_)) = (&path, &settings.file) {
+            // With settings, `check` reads all files as one set of definitions.
+            let earlier = others.iter().filter(|one| one.path < *path);
+            let earlier = earlier.filter(|one| one.is_over_fleet == is_over_fleet);
+            follow(earlier, &registry, &unregistered, &mut diagnostics);
+        }
         for other in &others {
             sources.insert(other.parsed.id, other.parsed.text.clone());
         }
@@ -253,6 +261,40 @@ impl Analysis {
     /// The range of a span in the text itself.
     pub fn range(&self, span: Span) -> lsp_types::Range {
         self.lines.range(self.text(), span.start as usize..span.end as usize)
+    }
+}
+
+/// Adds what files before a text in its project say of its names: a name can be taken, and a
+/// help text can belong to a metric of theirs.
+fn follow<'o>(
+    earlier: impl Iterator<Item = &'o Other>,
+    registry: &Registry,
+    unregistered: &[UnregisteredName],
+    diagnostics: &mut Diagnostics,
+) {
+    let texts = unregistered.iter().filter(|one| one.definition.is_none());
+    let texts: Vec<&UnregisteredName> = texts.collect();
+    let mut taken: HashSet<Span> = HashSet::new();
+    for other in earlier {
+        let before = &other.parsed.registry;
+        diagnostics.retain(|one| {
+            let of_text = texts.iter().find(|text| text.span == one.span);
+            one.code != Code::BadAttribute
+                || of_text.is_none_or(|text| before.get(&text.name).is_none())
+        });
+        for name in before.definitions().iter().map(|one| &*one.name) {
+            let Some(own) = registry.get(name) else { continue };
+            if taken.insert(own.name_span) {
+                let message = format!("`{name}` is defined already");
+                let place = escape::path(&other.path);
+                let help = format!("the first definition stays; it is in {place}");
+                diagnostics.push(
+                    Diagnostic::error(Code::DuplicateName, own.name_span, message)
+                        .label(own.name_span, "defined again here")
+                        .help(help),
+                );
+            }
+        }
     }
 }
 

@@ -42,6 +42,8 @@ pub enum Event {
     Notice(String),
     /// The source cannot be used.
     Trouble(String),
+    /// A source that failed can be used again.
+    SourceIsBack,
 }
 
 /// The result of a request.

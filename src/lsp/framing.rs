@@ -12,6 +12,8 @@ use lsp_server::{ErrorCode, Message, Notification, RequestId};
 use lsp_types::notification::{Exit, Notification as _};
 use serde_json::{Value, json};
 
+use super::uris::encode_all;
+
 /// Longest message, in bytes. The longest accepted text fits, even if each of its characters is
 /// escaped.
 const MAX_MESSAGE: u64 = 400 << 20;
@@ -201,7 +203,12 @@ fn read_message(input: &mut impl BufRead) -> io::Result<Option<Result<Message, R
     if read as u64 != length {
         return Err(invalid(format!("a message of {length} bytes ends after {read}")));
     }
-    let message = serde_json::from_slice(&bytes);
+    let mut message = serde_json::from_slice(&bytes);
+    match &mut message {
+        Ok(Message::Request(request)) => encode_all(&mut request.params),
+        Ok(Message::Notification(note)) => encode_all(&mut note.params),
+        Ok(Message::Response(_)) | Err(_) => {}
+    }
     Ok(Some(message.map_err(|error| Refusal::of(&bytes, &error))))
 }
 

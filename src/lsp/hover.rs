@@ -18,7 +18,7 @@ use super::analysis::{Analysis, whole};
 use super::source::{OpenSource, SourceHandle};
 use crate::check::{describe, describe_with};
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Session, Space};
+use crate::engine::{Engine, Registered, Registry, Session, Space};
 use crate::escape;
 use crate::explain::{Explained, NodeOutcome, explain};
 #[cfg(feature = "fleet")]
@@ -162,7 +162,11 @@ fn add_known(
     let found = (|| {
         let source = opened.metadata();
         add_explanation(&mut facts, &engine, analysis, definition, place, source)?;
-        add_help(&mut facts, analysis.sources.slice(place), source)?;
+        let name = match place == whole(definition) {
+            true => &*definition.name,
+            false => analysis.sources.slice(place),
+        };
+        add_help(&mut facts, &analysis.registry, name, source)?;
         match opened {
             // There is no source of a fleet.
             OpenSource::Session(session) if !(analysis.is_over_fleet && definition.is_named) => {
@@ -261,19 +265,27 @@ fn foreign(text: &str, most: usize) -> String {
     shown
 }
 
-/// Adds the help text of a metric of the source.
+/// Adds the help texts of a metric: of the source, or of the definition with this name. Both
+/// texts of a metric can be the same.
 fn add_help(
     words: &mut String,
+    registry: &Registry,
     name: &str,
     source: &mut dyn MetadataSource,
 ) -> Result<(), SourceError> {
-    let Some(Ok(pmid)) = source.lookup_names(&[name])?.pop() else { return Ok(()) };
-    for kind in [TextKind::OneLine, TextKind::Help] {
-        let Ok(text) = source.text(TextSubject::Metric(pmid), kind)? else { continue };
-        let shown = foreign(text.trim(), MAX_HELP);
-        if !shown.is_empty() {
-            let _ = writeln!(words, "{shown}\n");
+    let kinds = [TextKind::OneLine, TextKind::Help];
+    let mut shown: Vec<String> = Vec::new();
+    let mut add = |text: &str| shown.push(foreign(text.trim(), MAX_HELP));
+    if let Some(Ok(pmid)) = source.lookup_names(&[name])?.pop() {
+        for kind in kinds {
+            source.text(TextSubject::Metric(pmid), kind)?.iter().for_each(|text| add(text));
         }
+    } else if let Some(pmid) = registry.get(name).and_then(|one| one.pmid) {
+        kinds.iter().filter_map(|kind| registry.text(pmid, *kind)).for_each(add);
+    }
+    shown.dedup();
+    for text in shown.iter().filter(|text| !text.is_empty()) {
+        let _ = writeln!(words, "{text}\n");
     }
     Ok(())
 }

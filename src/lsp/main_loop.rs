@@ -68,7 +68,7 @@ pub struct MainLoop<'c> {
     grace: Duration,
     /// Requests in progress in a thread, by identifier.
     waiting: HashMap<RequestId, PendingRequest>,
-    /// True once trouble with the source was shown; later it is only logged.
+    /// True once trouble with the source was shown; until the source is back it is only logged.
     is_trouble_shown: bool,
     /// True if the client must be asked to watch files, once it is ready.
     watches_files: bool,
@@ -573,6 +573,11 @@ impl<'c> MainLoop<'c> {
                 match std::mem::replace(&mut self.is_trouble_shown, true) {
                     true => self.log(words),
                     false => self.show(words),
+                }
+            }
+            Event::SourceIsBack => {
+                if std::mem::take(&mut self.is_trouble_shown) {
+                    self.log("the source answers again".to_owned());
                 }
             }
             Event::Notice(words) => self.show(words),

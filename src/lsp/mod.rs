@@ -36,6 +36,7 @@ mod text_thread;
 mod tokens;
 mod tree;
 mod unregistered_names;
+mod uris;
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use super::analysis::{Analysis, whole};
 use super::tree::{MAX_LOOKED_AT, Other, Others, projects_of};
 use super::unregistered_names::UnregisteredName;
 use crate::escape;
-use crate::syntax::{name_mistake, read_definition_file};
+use crate::syntax::{Token, TokenAt, name_mistake, read_definition_file, tokens};
 use crate::text::Span;
 
 /// Longest part of an expression in the outline, in characters.
@@ -128,6 +128,12 @@ pub fn rename(
     }
     if let Some(mistake) = name_mistake(new_name) {
         return Err(format!("`{new_name}` is no name of a metric: {}", mistake.rule));
+    }
+    if !matches!(
+        &tokens(new_name, analysis.settings.language)[..],
+        [TokenAt { token: Token::Name(_), .. }]
+    ) {
+        return Err(format!("`{new_name}` is a reserved word"));
     }
     let mut found = analysis.mentions(new_name);
     around.files.iter().for_each(|file| file.add_mentions(new_name, &mut found));

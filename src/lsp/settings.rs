@@ -8,7 +8,7 @@ use lsp_types::{DiagnosticSeverity, NumberOrString};
 
 use super::files::OpenTexts;
 use super::positions::{Encoding, LineIndex};
-use crate::diag::Diagnostics;
+use crate::diag::{Code, Diagnostics};
 use crate::dialect::Language;
 use crate::project::{Levels, MAX_BYTES, Project, find, read};
 use crate::text::SourceMap;
@@ -69,7 +69,16 @@ fn project(
 ) -> (Project, Vec<lsp_types::Diagnostic>) {
     let is_small = file.metadata().is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
     let text = is_small.then(|| open.read(file)).flatten();
-    let Some(text) = text else { return (Project::default(), Vec::new()) };
+    let Some(text) = text else {
+        let mistake = lsp_types::Diagnostic {
+            severity: Some(DiagnosticSeverity::ERROR),
+            code: Some(NumberOrString::String(Code::BadConfigFile.to_string())),
+            source: Some("pmderive".to_owned()),
+            message: "this file cannot be read, or is no short text in UTF-8".to_owned(),
+            ..lsp_types::Diagnostic::default()
+        };
+        return (Project::default(), vec![mistake]);
+    };
     let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
     let source = sources.add("", Arc::clone(&text));
     let directory = file.parent().unwrap_or(Path::new(""));

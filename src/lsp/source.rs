@@ -14,7 +14,7 @@ use crate::dialect::Language;
 use crate::engine::{Backend, Definitions, Engine, Session};
 
 /// Pause after a source could not be opened.
-const PAUSE: Duration = Duration::from_secs(10);
+pub const PAUSE: Duration = Duration::from_secs(10);
 
 /// A source to check metrics against.
 pub enum Source {
@@ -108,6 +108,11 @@ impl SourceHandle {
                 OpenSource::Session(Box::new(Session::new(engine, shared, *context)))
             }
         }
+    }
+
+    /// True if there is a source, open or not.
+    pub fn has_source(&self) -> bool {
+        self.opener.is_some()
     }
 
     /// The present edition of the source; `None` without a source.

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use lsp_server::RequestId;
 use pmderive_runtime::locks::lock;
 
@@ -15,7 +16,7 @@ use super::definition_cache::DefinitionCache;
 use super::events::{Answer, Event};
 use super::hover::{hover, instances_of};
 use super::settings::Settings;
-use super::source::{Opener, SharedOpener, Source, SourceHandle};
+use super::source::{Opener, PAUSE, SharedOpener, Source, SourceHandle};
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::engine::{Registered, report_cycles};
@@ -31,6 +32,9 @@ use crate::text::Span;
 
 /// Definitions that are checked before waiting requests are served.
 const CHUNK: usize = 250;
+
+/// Pause between looks for a source that failed. Then it may be opened again.
+const UNTIL_NEXT_LOOK: Duration = PAUSE.saturating_add(Duration::from_secs(1));
 
 /// Texts with a cache of findings.
 const KEPT: usize = 8;
@@ -138,8 +142,14 @@ pub fn start(
         if sources.opener.is_some() {
             names_of_source(sources.chosen(language, None).0, None, &events);
         }
-        let mut thread =
-            Thread { sources, checks: VecDeque::new(), caches: VecDeque::new(), events, turn };
+        let mut thread = Thread {
+            sources,
+            checks: VecDeque::new(),
+            unchecked: Vec::new(),
+            caches: VecDeque::new(),
+            events,
+            turn,
+        };
         while let Some(question) = thread.next(&questions) {
             thread.answer(question, &questions);
         }
@@ -177,6 +187,8 @@ struct Thread {
     sources: Sources,
     /// Texts to check when no request waits; one for each URI.
     checks: VecDeque<Arc<Analysis>>,
+    /// Texts that were checked without their source, because it failed; one for each URI.
+    unchecked: Vec<Arc<Analysis>>,
     /// Caches of findings, with the text that was checked last at the end.
     caches: VecDeque<DefinitionCache>,
     events: Sender<Event>,
@@ -188,7 +200,10 @@ impl Thread {
     fn next(&mut self, questions: &Receiver<Question>) -> Option<Question> {
         loop {
             let question = match self.checks.is_empty() {
-                true => questions.recv().ok()?,
+                true => match self.receive(questions)? {
+                    Some(question) => question,
+                    None => continue,
+                },
                 false => match questions.try_recv() {
                     Ok(question) => question,
                     Err(_) => return self.checks.pop_front().map(Question::Check),
@@ -199,6 +214,32 @@ impl Thread {
                 other => return Some(other),
             }
         }
+    }
+
+    /// Waits for a question. While a source is missed, it looks for it now and then, and queues
+    /// the texts that were checked without it; `Some(None)` after such a look. `None` once all
+    /// senders are gone.
+    fn receive(&mut self, questions: &Receiver<Question>) -> Option<Option<Question>> {
+        if self.unchecked.is_empty() {
+            return questions.recv().ok().map(Some);
+        }
+        match questions.recv_timeout(UNTIL_NEXT_LOOK) {
+            Ok(question) => return Some(Some(question)),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        for analysis in std::mem::take(&mut self.unchecked) {
+            let handle = self.handle(&analysis);
+            if handle.source().is_some() {
+                self.send(Event::SourceIsBack);
+                self.check_later(analysis);
+            } else {
+                // The trouble is known.
+                handle.take_trouble();
+                self.unchecked.push(analysis);
+            }
+        }
+        Some(None)
     }
 
     /// Queues a text for checking, in its newest state.
@@ -277,7 +318,11 @@ impl Thread {
 
     /// Sends the mistakes of a text. `linted` are the definitions that were checked as a whole;
     /// `None` without a source.
-    fn tell(&self, analysis: &Analysis, found: Diagnostics, linted: Option<&[Span]>) {
+    fn tell(&mut self, analysis: &Arc<Analysis>, found: Diagnostics, linted: Option<&[Span]>) {
+        self.unchecked.retain(|other| other.uri != analysis.uri);
+        if linted.is_none() && self.handle(analysis).has_source() {
+            self.unchecked.push(Arc::clone(analysis));
+        }
         let diagnostics = finished(analysis, found, linted);
         let (uri, revision) = (analysis.uri.clone(), analysis.revision);
         self.send(Event::Checked { uri, revision, diagnostics });
@@ -451,7 +496,7 @@ mod tests {
         let (events, heard) = crossbeam_channel::unbounded();
         let (sources, turn) = (Sources::new(Some(opener)), Turn::default());
         let (checks, caches) = Default::default();
-        (Thread { sources, checks, caches, events, turn }, heard)
+        (Thread { sources, checks, unchecked: Vec::new(), caches, events, turn }, heard)
     }
 
     fn checked((thread, heard): &mut (Thread, Receiver<Event>), text: &Arc<Analysis>) -> String {

@@ -53,15 +53,13 @@ impl DefinitionReader {
         let text = &*line.text;
         let mut pcp = reading.said_of(line);
         let told = reading.diagnostics.len();
-        let value = self.value(line, assign, &mut pcp, &mut reading);
+        // libpcp looks at the name and the attribute before it looks for a text.
         let is_fixed = self.language.dialect == Dialect::Fixed;
-        if let Err(form) = &value {
-            *reading.form = form.clone();
-        }
+        let value = is_fixed.then(|| self.value(line, assign, &mut pcp, &mut reading));
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             _ => {
-                if is_fixed && value.is_ok() {
+                if let Some(Ok(_)) = value {
                     reading.diagnostics.truncate(told);
                 }
                 return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp));
@@ -70,9 +68,7 @@ impl DefinitionReader {
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
         if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
-            if value.is_ok() == is_fixed {
-                // libpcp looks at the name before it looks for a text. A line that is
-                // not a help text has no closing quote either.
+            if let Some(Ok(_)) = value {
                 reading.diagnostics.truncate(told);
             }
             return reading.diagnostics.push(diagnostic);
@@ -87,15 +83,16 @@ impl DefinitionReader {
         }
         let is_defined = self.defined.contains_key(name) || reading.earlier.defines(name);
         let attribute = trimmed(text, open + 1..close);
+        if attribute.is_empty() {
+            let message = "there is no attribute between the parentheses";
+            let said = pcp.error_with_line(format_args!("attribute name missing"));
+            let missing = error(line, &(open..close + 1), message).help(FORM).pcp(said);
+            return reading.diagnostics.push(missing);
+        }
+        let value = value.unwrap_or_else(|| self.value(line, assign, &mut pcp, &mut reading));
         let kind = match &text[attribute.clone()] {
             "oneline" => TextKind::OneLine,
             "helptext" => TextKind::Help,
-            "" => {
-                let message = "there is no attribute between the parentheses";
-                let said = pcp.error_with_line(format_args!("attribute name missing"));
-                let missing = error(line, &(open..close + 1), message).help(FORM).pcp(said);
-                return reading.diagnostics.push(missing);
-            }
             // A missing text is already reported.
             _ if value.is_err() => return,
             _ => {
@@ -154,15 +151,15 @@ impl DefinitionReader {
         Some(diagnostic.pcp(not_defined(name, pcp)).meant(metric.span, meant, otherwise))
     }
 
-    /// The text after the `=` of an attribute, or the form of a line without
-    /// one. A text in quotes may continue over lines, which are then skipped.
+    /// The text after the `=` of an attribute. Without one the line's form and mistake are
+    /// noted. A text in quotes may continue over lines, which are then skipped.
     fn value(
         &self,
         line: &Line<'_>,
         assign: usize,
         pcp: &mut FileLine<'_>,
-        FileBeingRead { lag, lines, diagnostics, .. }: &mut FileBeingRead<'_, '_>,
-    ) -> Result<AttributeText, LineForm> {
+        FileBeingRead { lag, lines, diagnostics, form, .. }: &mut FileBeingRead<'_, '_>,
+    ) -> Result<AttributeText, ()> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -171,7 +168,8 @@ impl DefinitionReader {
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
                 diagnostics
                     .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
-                return Err(LineForm::Mistake);
+                **form = LineForm::Mistake;
+                return Err(());
             }
             Some(quote @ ('"' | '\'')) => quote,
             // Without quotes, the text is the rest of the line, blanks
@@ -231,7 +229,8 @@ impl DefinitionReader {
                 .help(format!("end it with `{quote}`"))
                 .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
-        Err(LineForm::Unterminated)
+        **form = LineForm::Unterminated;
+        Err(())
     }
 }
 

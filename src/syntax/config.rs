@@ -270,7 +270,9 @@ impl DefinitionReader {
 
     fn line(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) {
         let text = &*line.text;
-        if text.is_empty() || text == "\r" {
+        // libpcp 6 takes a carriage return alone for a definition.
+        let is_blank = text == "\r" && self.language.dialect != Dialect::Pcp6_0;
+        if text.is_empty() || is_blank {
             *reading.form = LineForm::Blank;
             return;
         }

@@ -263,7 +263,8 @@ impl Reader<'_> {
             self.document.error_with_help(span, message, "add `[case.expect]`");
         }
         let Some(steps) = lengths.steps() else {
-            if !is_misspelt {
+            // A wrong number is reported already.
+            if !is_misspelt && table.get("steps").is_none() {
                 let message = "the number of steps is unknown";
                 self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
             }

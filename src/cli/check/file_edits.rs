@@ -132,13 +132,16 @@ impl FileEdits {
         let changes = self.changes();
         let (mut outcome, mut written, mut edits) = (ExitStatus::Good, 0, 0);
         for (name, _, after) in &changes {
+            let count = self.counts.get(*name).copied().unwrap_or_default();
             match replace(Path::new(&***name), &stray::encoded(after)) {
                 Ok(()) => {
                     written += 1;
-                    edits += self.counts.get(*name).copied().unwrap_or_default();
+                    edits += count;
                 }
                 Err(error) => {
-                    messages.error(&format_args!("cannot write {name}: {error}"));
+                    let lost = counted(count, "edit");
+                    let trouble = format_args!("cannot write {name}, which lacks {lost}: {error}");
+                    messages.error(&trouble);
                     outcome = ExitStatus::SourceFailed;
                 }
             }

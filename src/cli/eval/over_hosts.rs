@@ -55,6 +55,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let schedule = Schedule { interval, grace: Duration::ZERO };
     let across = Arc::clone(&selected.across);
     let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| SinkSet::NONE);
+    aggregates.evaluation.slowed = Machine::slowed;
     aggregates.collector.set_targets(&selected.targets);
     let group = selected.group(interval, deadline).map_err(Stop::Usage)?;
     let mut hosts = Hosts::new(&engine, &selected.targets, &group, limits)?;

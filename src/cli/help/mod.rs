@@ -145,11 +145,11 @@ const MOST_TOPICS: usize = 3;
 /// Occurrences in the text that one in a heading is worth.
 const WORTH_OF_HEADING: usize = 10;
 
-/// The topics that contain a word most often.
+/// The topics that contain a word most often, outside of what commands print.
 fn topics_about(word: &str) -> Vec<&'static str> {
     let word = word.to_lowercase();
     // `aggregates` also finds `aggregate`.
-    let stem = word.strip_suffix('s').unwrap_or(&word);
+    let stem = word.strip_suffix('s').filter(|stem| stem.len() >= 3).unwrap_or(&word);
     if stem.len() < 3 {
         return Vec::new();
     }
@@ -157,9 +157,10 @@ fn topics_about(word: &str) -> Vec<&'static str> {
         (true, found) => found.count() * WORTH_OF_HEADING,
         (false, found) => found.count(),
     };
+    let prose = |text: &'static str| text.split("```").step_by(2).flat_map(str::lines);
     let mut found: Vec<(usize, &str)> = TOPICS
         .iter()
-        .map(|topic| (topic.text.lines().map(worth).sum(), topic.name))
+        .map(|topic| (prose(topic.text).map(worth).sum(), topic.name))
         .filter(|(worth, _)| *worth > 0)
         .collect();
     found.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
@@ -172,7 +173,9 @@ mod tests {
 
     #[test]
     fn a_word_leads_to_topics() {
-        for (word, topic) in [("aggregates", "fleets"), ("Kubernetes", ""), ("gap", "archives")] {
+        for (word, topic) in
+            [("aggregates", "fleets"), ("Kubernetes", ""), ("gap", "archives"), ("TLS", "sources")]
+        {
             let found = topics_about(word);
             assert!(topic.is_empty() || found.contains(&topic), "{word}: {found:?}");
             assert!(found.len() <= MOST_TOPICS && found.is_empty() == topic.is_empty(), "{word}");

@@ -7,12 +7,14 @@
 mod arguments;
 mod service;
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::fleet::plan::{LoadedPlan, load};
-use crate::fleet::server::{Losses, Server, allow_files};
+use crate::fleet::server::{Files, Losses, Server, allow_files};
 use crate::syntax::counted;
 
 use super::exit_status::ExitStatus;
@@ -79,6 +81,10 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         }
     };
     tracing::info!(hosts, groups, "watching");
+    let (ask, asked) = channel();
+    let files = server.files();
+    let looking = thread::Builder::new().name("files".to_owned());
+    looking.spawn(move || follow(&files, &asked)).map_err(Stop::Output)?;
     let (mut service, mut losses) = (Service::ready(), Losses::default());
     let reason = loop {
         service.alive(&server);
@@ -89,12 +95,12 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
             tracing::warn!("{warning}");
         }
         match signals.take() {
-            Some(SIGHUP) => service.reloading(|| reload(&server)),
+            // The thread lives as long as this loop.
+            Some(SIGHUP) => drop(ask.send(())),
             Some(SIGUSR1) => server.reopen(),
             Some(SIGINT) => break "SIGINT came",
             Some(_) => break "SIGTERM came",
             None if server.is_output_closed() => break "the reader of the standard output has gone",
-            None if server.files_changed() => reload(&server),
             None => {}
         }
     };
@@ -110,9 +116,17 @@ fn log_stream() -> std::io::Stderr {
     std::io::stderr()
 }
 
-fn reload(server: &Server) {
-    // The log has the outcome.
-    let _ = server.reload();
+/// Reads the files again whenever they have changed, and when asked. It ends once nobody can
+/// ask any more.
+fn follow(files: &Files, asked: &Receiver<()>) {
+    loop {
+        match asked.recv_timeout(LOOK) {
+            Ok(()) => service::reloading(|| files.reload()),
+            Err(RecvTimeoutError::Timeout) if files.have_changed() => files.reload(),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
 }
 
 fn tell(loaded: &mut LoadedPlan, messages: &mut Messages) {

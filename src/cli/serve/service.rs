@@ -41,20 +41,20 @@ impl Service {
         self.beats = beats;
     }
 
-    /// Reports the start and the end of reading files.
-    pub fn reloading(&self, read: impl FnOnce()) {
-        match NotifyState::monotonic_usec_now() {
-            Ok(now) => tell(&[NotifyState::Reloading, now]),
-            Err(_) => tell(&[NotifyState::Reloading]),
-        }
-        read();
-        tell(&[NotifyState::Ready]);
-    }
-
     /// Reports that the server ends.
     pub fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }
+}
+
+/// Reports the start and the end of reading files.
+pub fn reloading(read: impl FnOnce()) {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(_) => tell(&[NotifyState::Reloading]),
+    }
+    read();
+    tell(&[NotifyState::Ready]);
 }
 
 /// A thread whose count has not changed. New and ended threads are not stuck.

@@ -238,11 +238,16 @@ pub fn unknown_labels(
     }
     for label in &definitions.labels {
         let name = &*label.value;
-        if known.contains(&name) || OF_PMCD.contains(&name) {
+        if OF_SERIES.contains(&name) {
+            // A host without it would be in one group with others.
+            let has =
+                |target: &Arc<Target>| target.labels.get(name).is_some_and(|of| !of.is_empty());
+            if !targets.iter().all(has) {
+                diagnostics.push(by_instance(label));
+            }
             continue;
         }
-        if OF_SERIES.contains(&name) {
-            diagnostics.push(by_instance(label));
+        if known.contains(&name) || OF_PMCD.contains(&name) {
             continue;
         }
         let message = format!("no target has a label `{name}`");

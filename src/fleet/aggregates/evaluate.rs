@@ -3,6 +3,7 @@
 
 use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
@@ -104,6 +105,11 @@ pub struct Evaluation {
     told: FxHashSet<Box<str>>,
     /// New warnings about these, each aggregate once.
     pub(super) warnings: Vec<String>,
+    /// Time that the clock of slots had lost at a time ([`World::slowed`]). Differences over
+    /// time count it.
+    ///
+    /// [`World::slowed`]: crate::fleet::world::World::slowed
+    pub slowed: fn(Nanos) -> Duration,
 }
 
 /// A selected definition, with the sinks that want it.
@@ -157,6 +163,7 @@ impl Evaluation {
             refused: Refused::default(),
             told: FxHashSet::default(),
             warnings: Vec::new(),
+            slowed: |_| Duration::ZERO,
             engine,
             definitions,
         }
@@ -317,7 +324,7 @@ impl Evaluation {
             self.bind();
         }
         let stamp = at.into();
-        let hosts = self.feed(stamp, merged);
+        let hosts = self.feed(at.after((self.slowed)(at)).into(), merged);
         self.name_instances();
         let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
         let mut heads: Vec<(Status, Arc<Instances>)> = Vec::with_capacity(self.origins.len());

@@ -12,8 +12,8 @@ mod stage_two;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::{Duration, Instant};
 
 use pmderive_runtime::locks::lock;
 
@@ -43,6 +43,24 @@ pub struct Server {
     listener: Option<Listener>,
 }
 
+/// The files behind a server. A look at them can hang, as on a network, while the server goes
+/// on and can end.
+pub struct Files(Arc<Shared>);
+
+impl Files {
+    /// True if a file has changed since it was read.
+    pub fn have_changed(&self) -> bool {
+        let stamps = Arc::clone(&self.0.lock().stamps);
+        stamps.have_changed()
+    }
+
+    /// Reads all files again. Unchanged parts go on. If the files have mistakes, the old plan
+    /// stays active. The log tells of it.
+    pub fn reload(&self) {
+        let _ = self.0.reload();
+    }
+}
+
 /// State that the listener shows as well.
 struct Shared {
     origin: Origin,
@@ -61,10 +79,13 @@ struct Shared {
 struct State {
     /// The active plan; `None` after the end.
     active: Option<ActivePlan<Machine>>,
-    stamps: Stamps,
+    stamps: Arc<Stamps>,
     /// The warnings about the files that were logged last.
     warnings: String,
 }
+
+/// How long a reload waits for the one before it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most mistakes and warnings that a report shows.
 const MAX_REPORTED: usize = 20;
@@ -102,7 +123,11 @@ impl Server {
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
-            state: Mutex::new(State { active: Some(active), stamps, warnings: String::new() }),
+            state: Mutex::new(State {
+                active: Some(active),
+                stamps: Arc::new(stamps),
+                warnings: String::new(),
+            }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
             reloads: AtomicU64::new(0),
@@ -149,18 +174,9 @@ impl Server {
         self.shared.read_plan(ActivePlan::sink_numbers)
     }
 
-    /// True if a file has changed since it was read.
-    pub fn files_changed(&self) -> bool {
-        self.shared.lock().stamps.have_changed()
-    }
-
-    /// Reads all files again. Unchanged parts go on. The log tells of it.
-    ///
-    /// # Errors
-    /// The files have mistakes, and the old plan stays active. The text is for people; the log
-    /// has it, too.
-    pub fn reload(&self) -> Result<Reread, String> {
-        self.shared.reload()
+    /// The files of the server.
+    pub fn files(&self) -> Files {
+        Files(Arc::clone(&self.shared))
     }
 
     /// Opens the files of sinks anew.
@@ -195,12 +211,28 @@ impl Shared {
         self.lock().active.as_ref().map(read).unwrap_or_default()
     }
 
+    /// The right to read the files. `None` if another reader does not come to an end: a file
+    /// can hang, as on a network, and nobody must wait for it.
+    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.reloading.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(fallen)) => return Some(fallen.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() >= end => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PATIENCE / 100),
+            }
+        }
+    }
+
     fn reload(&self) -> Result<Reread, String> {
-        let _one_at_a_time = lock(&self.reloading);
+        let Some(_one_at_a_time) = self.turn() else {
+            return Err("error: a file hangs that is being read already\n".to_owned());
+        };
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);
         // Good or bad, the files are known now. They are read again after the next change.
-        self.lock().stamps = std::mem::take(&mut loaded.files);
+        self.lock().stamps = Arc::new(std::mem::take(&mut loaded.files));
         let outcome = match loaded.plan.take() {
             None => Err(loaded.report()),
             Some(plan) => self.follow(plan),

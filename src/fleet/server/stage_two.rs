@@ -203,7 +203,8 @@ impl<W: World> Work<W> {
         outlets: Outlets,
         numbers: Arc<Numbers>,
     ) -> Work<W> {
-        let aggregates = aggregates(engine, &plan, targets);
+        let mut aggregates = aggregates(engine, &plan, targets);
+        aggregates.evaluation.slowed = W::slowed;
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
         Work { plan, aggregates, outlets, numbers, next, told: ToldMistakes::default(), world }

@@ -22,6 +22,16 @@ const TOLD: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Clock {
     latest: Option<Reading>,
+    slow: Slow,
+}
+
+/// The last stretch at half speed, by the engine's clock. It lost as much time as it shows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slow {
+    /// Time lost in earlier stretches.
+    before: Duration,
+    began: Nanos,
+    ended: Nanos,
 }
 
 /// The last reading.
@@ -35,7 +45,14 @@ struct Reading {
 impl Clock {
     /// A clock before the first reading.
     pub const fn new() -> Clock {
-        Clock { latest: None }
+        let slow = Slow { before: Duration::ZERO, began: Nanos(0), ended: Nanos(0) };
+        Clock { latest: None, slow }
+    }
+
+    /// Time that the engine's clock had lost when it showed `at`, since the first reading.
+    pub fn slowed(&self, at: Nanos) -> Duration {
+        let Slow { before, began, ended } = self.slow;
+        before + at.min(ended).since(began)
     }
 
     /// The engine's time. `machine` is the time of the machine's clock, which users can set.
@@ -45,6 +62,15 @@ impl Clock {
         if let Some(latest) = &self.latest {
             let passed = steady.saturating_sub(latest.steady);
             engine = machine.max(latest.engine.after(passed / 2));
+            let was_slow = latest.engine > latest.machine;
+            if engine > machine && !was_slow {
+                let before = self.slowed(self.slow.ended);
+                self.slow = Slow { before, began: latest.engine, ended: latest.engine };
+            }
+            if engine > machine || was_slow {
+                let lost = passed.saturating_sub(engine.since(latest.engine));
+                self.slow.ended = self.slow.ended.after(lost);
+            }
             let back = latest.machine.since(machine);
             if back > TOLD {
                 tracing::warn!(
@@ -65,17 +91,23 @@ mod tests {
     #[test]
     fn it_follows_forward_and_never_goes_back() {
         let mut clock = Clock::new();
-        let mut read = |machine, steady| clock.read(Nanos(machine), Duration::from_nanos(steady)).0;
-        assert_eq!(read(1000, 0), 1000);
-        assert_eq!(read(1010, 10), 1010);
+        let mut read = |machine, steady| {
+            let engine = clock.read(Nanos(machine), Duration::from_nanos(steady)).0;
+            (engine, clock.slowed(Nanos(engine)).as_nanos())
+        };
+        assert_eq!(read(1000, 0), (1000, 0));
+        assert_eq!(read(1010, 10), (1010, 0));
         // A user sets the machine's clock forward.
-        assert_eq!(read(2020, 20), 2020);
+        assert_eq!(read(2020, 20), (2020, 0));
         // And back: it goes on at half speed until both are the same.
-        assert_eq!(read(1030, 30), 2025);
-        assert_eq!(read(1030, 30), 2025);
-        assert_eq!(read(1530, 530), 2275);
-        assert_eq!(read(3010, 2010), 3015);
-        assert_eq!(read(3030, 2030), 3030);
-        assert_eq!(read(3040, 2040), 3040);
+        assert_eq!(read(1030, 30), (2025, 5));
+        assert_eq!(read(1030, 30), (2025, 5));
+        assert_eq!(read(1530, 530), (2275, 255));
+        assert_eq!(read(3010, 2010), (3015, 995));
+        assert_eq!(read(3030, 2030), (3030, 1000));
+        assert_eq!(read(3040, 2040), (3040, 1000));
+        // What it had lost earlier.
+        let lost = [2000, 2020, 2025, 2275, 4000].map(|at| clock.slowed(Nanos(at)).as_nanos());
+        assert_eq!(lost, [0, 0, 5, 255, 1000]);
     }
 }

@@ -40,6 +40,13 @@ pub trait World: 'static {
     /// The engine's clock, by which slots are counted. It never goes back ([`Clock`]).
     fn now() -> Nanos;
 
+    /// Time that this clock had lost when it showed `at`: it is slow after the machine's clock
+    /// was set back.
+    fn slowed(at: Nanos) -> Duration {
+        let _ = at;
+        Duration::ZERO
+    }
+
     /// A random number from 0 to 1.
     fn chance() -> f64;
 
@@ -139,6 +146,9 @@ async fn keep_beating(beat: Arc<AtomicU64>) {
     }
 }
 
+/// The engine's clock: all threads have one.
+static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
+
 /// This machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine;
@@ -150,10 +160,12 @@ impl World for Machine {
 
     fn now() -> Nanos {
         static BEGAN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
-        static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
-        // All threads have one clock.
         let mut clock = lock(&CLOCK);
         clock.read(Nanos::from(Timestamp::now()), BEGAN.elapsed())
+    }
+
+    fn slowed(at: Nanos) -> Duration {
+        lock(&CLOCK).slowed(at)
     }
 
     fn chance() -> f64 {

@@ -50,6 +50,27 @@ fn the_language_and_the_lints_are_those_of_the_folder() {
     client.end();
 }
 
+/// As `check` reads the files of a folder with settings. Some editors leave brackets in URIs.
+#[test]
+fn the_files_before_a_text_define_names_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    write(&folder, "pmderive.toml", "extensions = true\n");
+    write(&folder, "a.conf", "shop.x = 1\n");
+    let texts = ["shop.x(oneline) = a help\nshop.y = 2\n", "shop.y = 3\nshop.z(oneline) = no\n"];
+    let b = write(&folder, "b.conf", texts[0]);
+    let c = write(&folder, "c[1].conf", texts[1]);
+    let mut client = client();
+    client.open(&b, texts[0]);
+    assert_eq!(client.mistakes(&b, 1), Vec::<serde_json::Value>::new());
+    client.open(&c, texts[1]);
+    let encoded = c.replace('[', "%5B").replace(']', "%5D");
+    let codes: Vec<_> =
+        client.mistakes(&encoded, 1).iter().map(|one| one["code"].to_string()).collect();
+    assert_eq!(codes, ["\"PMD0032\"", "\"PMD0033\""]);
+    client.end();
+}
+
 /// Mistakes are shown only in settings that govern an open text.
 #[test]
 fn mistakes_of_settings_go_with_the_file_and_with_the_texts() {

@@ -107,6 +107,30 @@ fn a_fifo_without_a_reader_keeps_nothing_from_beginning_or_ending() {
     serving.end();
 }
 
+/// A file on a network can hang for hours.
+#[test]
+fn a_file_that_hangs_keeps_nothing_from_being_served_or_ending() {
+    let config = format!("listen = '127.0.0.1:0'\n{LINES}[[sink]]\nkind = 'prometheus'\n");
+    let site = Site::new(1, &config);
+    let mut serving = site.start();
+    let address = serving.address();
+    let hosts = site.path("hosts.json");
+    std::fs::remove_file(&hosts).expect("a file");
+    assert!(Command::new("mkfifo").arg(&hosts).status().expect("a program").success());
+    // One request waits for the file, and another for that one.
+    let asked = [(); 2].map(|()| {
+        let mut stream = std::net::TcpStream::connect(address).expect("a connection");
+        std::io::Write::write_all(&mut stream, b"POST /-/reload HTTP/1.1\r\nHost: a\r\n\r\n")
+            .expect("it takes a request");
+        stream
+    });
+    let (status, _) = request(address, "GET /metrics HTTP/1.1");
+    assert_eq!(status, 200);
+    serving.signal("-HUP");
+    serving.end();
+    drop(asked);
+}
+
 #[test]
 fn a_full_disk_harms_nothing_else() {
     let config = "listen = '127.0.0.1:0'\n".to_owned()

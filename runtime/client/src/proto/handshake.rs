@@ -193,9 +193,12 @@ impl Connection {
     }
 
     /// Waits for the SASL mechanisms if there is a user, otherwise advances to the
-    /// next step.
+    /// next step. A pmcd that demands a user sends none over a unix socket, where it knows
+    /// the user already.
     fn introduce(&mut self) -> Result<(), ProtocolError> {
-        if self.config.credentials.is_some() {
+        let is_known =
+            self.config.peer == Peer::SameHost && self.features.has(Features::CREDS_REQUIRED);
+        if self.config.credentials.is_some() && !is_known {
             self.phase = Phase::Mechanisms;
             return Ok(());
         }

@@ -206,6 +206,16 @@ fn user_and_password_are_told_one_by_one() {
     assert_eq!(outcome(same, peer()).map(|heard| heard.len()), Ok(5));
 }
 
+/// Over a unix socket the system tells pmcd the user, and no messages of SASL follow.
+#[test]
+fn a_pmcd_that_demands_users_knows_them_on_the_same_host() {
+    let demanding = TestPeer::new(ALL.with(Features::CREDS_REQUIRED), Faults::default());
+    let credentials = user(PASSWORD, None);
+    let same = ConnectionConfig { credentials, peer: Peer::SameHost, ..Default::default() };
+    let heard = outcome(same, demanding.with_mechanisms("")).expect("it is let in");
+    assert_eq!(heard, ["creds 0x000c", "children"]);
+}
+
 #[test]
 fn authentications_that_fail_say_why() {
     let scripted = |sasl: &[Option<&[u8]>]| {

@@ -225,7 +225,7 @@ impl TestPeer {
             let rest = std::mem::take(&mut self.input);
             self.receive(&rest);
         }
-        if flags.has(Features::AUTH) {
+        if flags.has(Features::AUTH) && !self.mechanisms.is_empty() {
             self.say(self.mechanisms.as_bytes().to_vec());
         }
     }

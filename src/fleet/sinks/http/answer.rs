@@ -149,7 +149,7 @@ impl Answers {
             _ if !is_read => Answer::text(405, "only GET\n").with("allow", "GET, HEAD"),
             "/metrics" => self.metrics(request),
             _ if path.starts_with("/-/") => {
-                let page = self.pages.page(path, accept(&request.headers));
+                let page = self.pages.page(path, &accept(&request.headers));
                 page.unwrap_or_else(nothing)
             }
             _ => nothing(),
@@ -177,7 +177,7 @@ impl Answers {
                 return Answer::text(404, format!("no values of {target}: {why}\n"));
             }
         }
-        let format = query::format(accept(&request.headers));
+        let format = query::format(&accept(&request.headers));
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);
         if let (Some(sink), Some(shown)) = (sink, &shown) {
@@ -250,6 +250,8 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     site.is_none() || site != text(header::HOST)
 }
 
-fn accept(headers: &HeaderMap) -> &str {
-    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
+/// The accepted forms; several lines of the header mean the same as one.
+fn accept(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    lines.collect::<Vec<&str>>().join(",")
 }

@@ -231,8 +231,8 @@ impl Line {
     }
 }
 
-/// Up to this integer, doubles have all of them.
-const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+/// Up to this integer, doubles have all of them and the halves between.
+const LARGEST_EXACT: u64 = 1 << (f64::MANTISSA_DIGITS - 1);
 
 /// The value of an integer counter that rises from one sample to the next, modulo its
 /// number of bits.
