@@ -272,17 +272,15 @@ fn follow<'o>(
     unregistered: &[UnregisteredName],
     diagnostics: &mut Diagnostics,
 ) {
+    let earlier: Vec<&Other> = earlier.collect();
+    let is_earlier = |name: &str| earlier.iter().any(|one| one.parsed.registry.get(name).is_some());
     let texts = unregistered.iter().filter(|one| one.definition.is_none());
-    let texts: Vec<&UnregisteredName> = texts.collect();
+    let of_earlier: HashSet<Span> =
+        texts.filter(|text| is_earlier(&text.name)).map(|text| text.span).collect();
+    diagnostics.retain(|one| one.code != Code::BadAttribute || !of_earlier.contains(&one.span));
     let mut taken: HashSet<Span> = HashSet::new();
     for other in earlier {
-        let before = &other.parsed.registry;
-        diagnostics.retain(|one| {
-            let of_text = texts.iter().find(|text| text.span == one.span);
-            one.code != Code::BadAttribute
-                || of_text.is_none_or(|text| before.get(&text.name).is_none())
-        });
-        for name in before.definitions().iter().map(|one| &*one.name) {
+        for name in other.parsed.registry.definitions().iter().map(|one| &*one.name) {
             let Some(own) = registry.get(name) else { continue };
             if taken.insert(own.name_span) {
                 let message = format!("`{name}` is defined already");

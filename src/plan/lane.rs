@@ -114,12 +114,6 @@ impl LaneBuilder {
         }
         let difference = match (scalar, decrease) {
             (_, Decrease::Negative) | (Scalar::I32, Decrease::Drop) => self.difference(now, before),
-            // A rise fits into 64 bits without a sign.
-            (Scalar::I64, Decrease::Drop) => {
-                let [now, before] = [now, before].map(|number| self.convert(number, Scalar::U64));
-                let rise = self.binary(BinaryOp::Sub, now, before);
-                self.convert(rise, Scalar::F64)
-            }
             _ => {
                 let difference = self.binary(BinaryOp::Sub, now, before);
                 self.convert(difference, Scalar::F64)
