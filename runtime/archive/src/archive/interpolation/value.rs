@@ -315,6 +315,9 @@ mod tests {
         // Those that become long, and those that rise by more than doubles hold.
         for (value_type, before, after, half) in [
             (ValueType::U64, (1 << 53) - 1, (1 << 53) + 9, (1 << 53) + 4),
+            // From 2^52 on, doubles lack the halves by which libpcp rounds.
+            (ValueType::U64, (1 << 52) + 1, (1 << 52) + 1, (1 << 52) + 1),
+            (ValueType::I64, (1 << 52) + 1, (1 << 52) + 3, (1 << 52) + 2),
             (ValueType::U64, 40, u64::MAX - 5, (1 << 63) + 17),
             (ValueType::I64, 40, i64::MAX as u64 - 5, (1 << 62) + 17),
         ] {
