@@ -101,15 +101,19 @@ pub fn find(path: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// The language of the definitions. `options` take precedence. The hosts of a fleet have
-    /// extensions unless the settings say otherwise, as in `serve`.
+    /// The language of the definitions. `options` take precedence.
     pub fn language(&self, options: Language) -> Language {
         let dialect = match options.dialect {
             Dialect::Fixed => self.dialect.unwrap_or_default(),
             other => other,
         };
-        let own = self.extensions.unwrap_or(!self.fleet.is_empty());
-        Language { dialect, extensions: options.extensions || own }
+        Language { dialect, extensions: options.extensions || self.has_extensions() }
+    }
+
+    /// True if definitions may use extensions. The hosts of a fleet may, unless the settings say
+    /// otherwise, as in `serve`.
+    pub fn has_extensions(&self) -> bool {
+        self.extensions.unwrap_or(!self.fleet.is_empty())
     }
 
     /// True for a file whose definitions are over the fleet.
@@ -183,7 +187,7 @@ impl Folders {
 
     /// True if one of the files allows extensions.
     pub fn are_extended(&self) -> bool {
-        self.files().any(|(_, project)| project.extensions == Some(true))
+        self.files().any(|(_, project)| project.has_extensions())
     }
 
     fn read_file(&mut self, path: &Path) -> Project {

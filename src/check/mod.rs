@@ -45,8 +45,9 @@ pub trait Suggest {
     fn below(&self, group: &str) -> Group;
     /// True for an expression of its own: a name alone may be that of a definition then.
     fn is_unnamed(&self) -> bool;
-    /// True after so many comparisons that no more names are suggested.
-    fn is_exhausted(&self) -> bool;
+    /// True if an unknown name was compared with all known ones: the names of the source are
+    /// known, and there were not too many comparisons.
+    fn compares_all(&self) -> bool;
 }
 
 /// Checks an expression without error nodes. `suggest` has names to suggest in

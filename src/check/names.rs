@@ -293,7 +293,7 @@ impl Checker<'_> {
             // Before version 7 a guard is no help: the whole expression has no value.
             None if self.dialect == Dialect::Pcp6_0 => "no name is like it".to_owned(),
             None => {
-                let fact = if self.suggest.is_exhausted() { "" } else { "no name is like it; " };
+                let fact = if self.suggest.compares_all() { "no name is like it; " } else { "" };
                 format!(
                     "{fact}where a metric may rightly be missing, write \
                      `defined({name}) ? {name} : novalue()`"

@@ -95,7 +95,7 @@ impl DefinitionArguments {
         let given = self.are_extensions_given.unwrap_or(self.language.extensions);
         match self.folders.of(Path::new(file)) {
             Some(project) if project.is_over_fleet(Path::new(file)) => None,
-            Some(project) => Some(given || project.extensions == Some(true)),
+            Some(project) => Some(given || project.has_extensions()),
             None => Some(given),
         }
     }

@@ -85,7 +85,7 @@ impl ExpansionArguments {
 pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
     match context {
         Context::Archive(archive) => archive.check_rest(),
-        Context::Host(_) | Context::Local(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -94,7 +94,7 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     match context {
         Context::Archive(archive) => tell_damage(archive, messages),
-        Context::Host(_) | Context::Local(_) => 0,
+        _ => 0,
     }
 }
 

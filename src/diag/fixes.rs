@@ -34,11 +34,12 @@ pub fn applied(
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
     for fix in &edits {
-        out.push_str(&text[end..fix.span.start as usize]);
+        // An edit of another text fits nowhere.
+        out.push_str(text.get(end..fix.span.start as usize)?);
         out.push_str(&fix.text);
         end = fix.span.end as usize;
     }
-    out.push_str(&text[end..]);
+    out.push_str(text.get(end..)?);
     (out != **text).then_some((out, edits.len()))
 }
 

@@ -41,7 +41,8 @@ impl Engine {
     /// thread. Dropping the future loses only the answers.
     ///
     /// # Errors
-    /// The host failed. Mistakes in definitions are no errors.
+    /// The host failed, or the limit of kinds is reached ([`Engine::with_kind_limit`]).
+    /// Mistakes in definitions are no errors.
     pub async fn bind_host<T: Transport>(
         self: &Arc<Self>,
         selection: &Arc<Selection>,

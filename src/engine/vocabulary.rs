@@ -109,7 +109,7 @@ impl Suggest for Words<'_> {
         self.own.is_none()
     }
 
-    fn is_exhausted(&self) -> bool {
-        self.vocabulary.is_exhausted.get()
+    fn compares_all(&self) -> bool {
+        self.vocabulary.names.is_some() && !self.vocabulary.is_exhausted.get()
     }
 }

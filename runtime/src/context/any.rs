@@ -39,6 +39,7 @@ use pmderive_system::time::TimeBounds;
 /// # fn main() {}
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Context {
     /// The pmcd of a host (`PM_CONTEXT_HOST`).
     #[cfg(feature = "live")]

@@ -124,7 +124,13 @@ impl<S: FetchSource> FetchGroup<S> {
         let pmid = self.source.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
         let pmid = pmid.map_err(|status| refused(name, "no metric has this name", status))?;
         let desc = self.source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-        desc.map_err(|status| refused(name, "the metric has no descriptor", status))
+        desc.map_err(|status| {
+            let problem = match status {
+                PmStatus::BADDERIVE => "its definition cannot be used with this source",
+                _ => "the metric has no descriptor",
+            };
+            refused(name, problem, status)
+        })
     }
 
     /// The descriptor of a field. Fields that libpcp itself adds to a record

@@ -12,6 +12,7 @@
 //! Any source can be behind a group. If the source has derived metrics, so has
 //! the group. An entry keeps the identifier of its metric: of a derived metric that
 //! is replaced or removed, its value is `PM_ERR_PMID`, and it must be added again.
+//! So must an entry whose metric has other metadata since: its value is `PM_ERR_CONV`.
 
 mod extend;
 mod read;
@@ -23,6 +24,7 @@ mod target;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use recipe::Recipe;
 use samples::FetchedResult;
 use slots::{EventsSlot, InstancesSlot, ItemSlot, Round};
 use target::Place;
@@ -84,6 +86,8 @@ pub struct FetchGroup<S> {
     identity: u64,
     /// Each metric once, in the order of first use.
     metrics: Vec<Pmid>,
+    /// The source's epoch at which the recipes were compared with its descriptors.
+    epoch: u64,
     profile: InstanceProfile,
     /// False when `list` lacks a metric or the source lacks the current
     /// profile.
@@ -142,6 +146,7 @@ impl<S: FetchSource> FetchGroup<S> {
     /// An empty group that owns its source.
     pub fn with_options(source: S, options: FetchGroupOptions) -> FetchGroup<S> {
         FetchGroup {
+            epoch: source.metadata_epoch(),
             source,
             options,
             identity: new_identity(),
@@ -234,7 +239,26 @@ impl<S: FetchSource> FetchGroup<S> {
         if !self.is_prepared {
             self.prepare()?;
         }
-        self.source.fetch(&self.list, &mut self.spare.batch)
+        let events = self.source.fetch(&self.list, &mut self.spare.batch)?;
+        if self.source.metadata_epoch() != self.epoch {
+            self.compare_recipes()?;
+        }
+        Ok(events)
+    }
+
+    /// Compares the recipes with the present descriptors of their metrics.
+    fn compare_recipes(&mut self) -> Result<(), SourceError> {
+        self.epoch = self.source.metadata_epoch();
+        let of_items = self.items.iter_mut().map(|slot| &mut slot.recipe);
+        let of_domains = self.domains.iter_mut().map(|slot| &mut slot.recipe);
+        let of_events = self.events.iter_mut().map(|slot| &mut slot.recipe);
+        let mut recipes: Vec<&mut Recipe> = of_items.chain(of_domains).chain(of_events).collect();
+        let pmids: Vec<Pmid> = recipes.iter().map(|recipe| recipe.desc.pmid).collect();
+        for (recipe, desc) in recipes.iter_mut().zip(self.source.lookup_descs(&pmids)?) {
+            // A metric that is gone has no values, and can come back.
+            recipe.is_current = desc.is_ok_and(|desc| desc == recipe.desc) || desc.is_err();
+        }
+        Ok(())
     }
 
     fn prepare(&mut self) -> Result<(), SourceError> {

@@ -9,6 +9,10 @@ use pmderive_core::model::{
 /// The conversion of an entry's values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
+    /// The descriptor of the values.
+    pub(super) desc: MetricDesc,
+    /// False once the metric has another descriptor.
+    pub(super) is_current: bool,
     value_type: ValueType,
     pub(super) wanted: ValueType,
     pub(super) is_rate: bool,
@@ -44,8 +48,14 @@ impl Recipe {
                 return Err((problem, PmStatus::TYPE));
             }
         }
-        let recipe =
-            |is_rate, scale| Recipe { value_type: desc.value_type, wanted, is_rate, scale };
+        let recipe = |is_rate, scale| Recipe {
+            desc: *desc,
+            is_current: true,
+            value_type: desc.value_type,
+            wanted,
+            is_rate,
+            scale,
+        };
         let text = match scale {
             None => return Ok(recipe(desc.semantics == Semantics::Counter, None)),
             Some("rate") => return Ok(recipe(true, None)),
@@ -84,6 +94,9 @@ impl Recipe {
     /// The converted value. A falling value has wrapped around if
     /// `counter_wraps`; otherwise it has no rate.
     pub(super) fn value(&self, sample: Sample<'_>, counter_wraps: bool) -> Result<Value, PmStatus> {
+        if !self.is_current {
+            return Err(PmStatus::CONV);
+        }
         if self.is_direct() {
             return self.direct(sample.value);
         }

@@ -296,3 +296,40 @@ fn what_cannot_be_is_said_at_once() {
     assert_eq!(error.status(), PmStatus::INDOM);
     assert_eq!(group.fetch().unwrap_err().status(), PmStatus::TOOSMALL, "nothing was added");
 }
+
+/// A recipe is for the units, semantics and type that the metric had.
+#[test]
+fn an_entry_whose_metric_has_other_metadata_has_no_value() {
+    let desc = MetricDesc {
+        pmid: Pmid::new(400, 0, 3),
+        value_type: ValueType::U32,
+        indom: None,
+        semantics: Semantics::Instant,
+        units: Units::parse("Kbyte").expect("units").units,
+    };
+    let mut metadata = MemoryMetadata::default();
+    metadata.add_metric("shop.size", desc);
+    let mut second = 0;
+    let feed = move |_: &FetchList, metadata: &mut MemoryMetadata, batch: &mut ResultBatch| {
+        second += 1;
+        let is_changed = second == 2;
+        if is_changed {
+            let units = Units::parse("Mbyte").expect("units").units;
+            metadata.add_metric("shop.size", MetricDesc { units, ..desc });
+        }
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(second, 0));
+        writer.set(desc.pmid);
+        writer.in_place(-1, 7);
+        Ok(FetchEvents { metadata_changed: is_changed, ..FetchEvents::default() })
+    };
+    let mut group = FetchGroup::new(MemorySource::new("a script", metadata, feed));
+    let size = || ItemSpec::of("shop.size").scale("byte");
+    let first = group.item::<u64>(size()).expect("an entry");
+    group.fetch().expect("values");
+    assert_eq!(group.get(first), Ok(7 << 10));
+    group.fetch().expect("values");
+    assert_eq!(group.get(first), Err(PmStatus::CONV));
+    let again = group.item::<u64>(size()).expect("an entry");
+    group.fetch().expect("values");
+    assert_eq!((group.get(first), group.get(again)), (Err(PmStatus::CONV), Ok(7 << 20)));
+}

@@ -147,7 +147,7 @@ fn recording(
         volume_bytes: arguments.volume_size,
         origin: match source {
             Context::Archive(archive) => Origin::of_archive(archive.label()),
-            Context::Host(_) | Context::Local(_) => Origin::of_live(source)?,
+            _ => Origin::of_live(source)?,
         },
         names,
         with_operands: arguments.with_operands,
@@ -163,11 +163,11 @@ fn recording(
             recording.records = Some(Records {
                 holds: |source, pmid| match source {
                     Context::Archive(archive) => archive.record_holds(pmid),
-                    Context::Host(_) | Context::Local(_) => true,
+                    _ => true,
                 },
                 last_mark: |source| match source {
                     Context::Archive(archive) => archive.last_mark(),
-                    Context::Host(_) | Context::Local(_) => None,
+                    _ => None,
                 },
             });
         }

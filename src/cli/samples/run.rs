@@ -368,7 +368,7 @@ impl Selected<'_> {
         let lacking = match self.course.interval {
             None if sink.leaves_out() => sample.lacks_operands(|source, pmid| match source {
                 AnySource::Archive(archive) => archive.record_holds(pmid),
-                AnySource::Host(_) | AnySource::Local(_) => true,
+                _ => true,
             }),
             _ => Vec::new(),
         };

@@ -136,7 +136,8 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// True if the source's metadata may have changed since the choice, so that
-    /// the choice must be made again. What the source lacked may come without a notice:
+    /// the choice must be made again. Changed definitions have no part in this: a
+    /// choice keeps those that it was made of. What the source lacked may come without a notice:
     /// it is time to look again after some seconds, later after half a minute.
     /// The compatible dialects bind only once.
     pub fn is_stale(&self) -> bool {

@@ -35,8 +35,10 @@ use crate::transport::{AsyncSocket, Transport};
 ///
 /// Each call ends when pmcd has answered or a time-out of [`ConnectOptions`] has
 /// passed. If a future is dropped before its end, replies to it may still be under way,
-/// so the connection is dropped too, and the next call connects anew. Other contexts
-/// are not affected.
+/// so the connection is dropped too, and the next call connects anew. A future that is
+/// dropped while it connects counts as a failed attempt: the next one waits for
+/// [`ConnectOptions::reconnect_delays`], and [`AsyncHostContext::may_connect`] tells when.
+/// Other contexts are not affected.
 pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) spec: HostSpec,
     /// Many hosts may share these.

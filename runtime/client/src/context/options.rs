@@ -31,7 +31,8 @@ use crate::proto::Secret;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// Maximum time to make a connection; `None` for no limit.
+    /// Maximum time of an attempt to connect, of which each port and each address gets one;
+    /// `None` for no limit. Only asynchronous contexts limit the lookup of names, too.
     pub connect_timeout: Option<Duration>,
     /// Maximum time for a whole reply, and for the whole handshake: greeting, TLS and
     /// authentication. `None` for no limit.

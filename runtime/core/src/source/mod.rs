@@ -282,7 +282,8 @@ pub trait FetchSource: MetadataSource {
     }
 
     /// Sets the position in time and the direction of the next fetches
-    /// (`pmSetMode(3)`). Without a time the position stays.
+    /// (`pmSetMode(3)`). Without a time the position stays. Marks between the old
+    /// position and the new one are not reported as a gap.
     ///
     /// # Errors
     /// [`SourceError::Status`] with `PM_ERR_MODE` if the source cannot do that.

@@ -59,7 +59,7 @@ impl Instances {
                 Context::Archive(_) => {
                     source.known_instances(indom)?.ok().and_then(|domain| domain.lookup(name))
                 }
-                Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
+                _ => source.lookup_instance(indom, name)?.ok(),
             };
             let id =
                 id.ok_or_else(|| Stop::tool(&[&"instance ", &Foreign(name), &" not available"]))?;

@@ -422,7 +422,7 @@ impl Report<'_> {
     fn tell_warnings(&mut self) -> Result<ExitStatus, Stop> {
         let has_warnings = match self.source.kind() {
             Context::Archive(archive) => archive.has_warnings(),
-            Context::Host(_) | Context::Local(_) => false,
+            _ => false,
         };
         if !has_warnings {
             return Ok(ExitStatus::Good);
