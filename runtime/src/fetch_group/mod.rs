@@ -33,7 +33,7 @@ pub use read::{EventRow, EventRows, InstanceRow, InstanceRows};
 pub use spec::{ExtendError, ItemSpec};
 pub use target::{Events, Instances, Item, Target};
 
-use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use pmderive_core::model::{EVENT_FLAGS, EVENT_MISSED, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
 
 /// Values of a source that are fetched together, converted, and kept until the
@@ -241,24 +241,40 @@ impl<S: FetchSource> FetchGroup<S> {
         }
         let events = self.source.fetch(&self.list, &mut self.spare.batch)?;
         if self.source.metadata_epoch() != self.epoch {
-            self.compare_recipes()?;
+            self.compare_recipes();
         }
         Ok(events)
     }
 
-    /// Compares the recipes with the present descriptors of their metrics.
-    fn compare_recipes(&mut self) -> Result<(), SourceError> {
-        self.epoch = self.source.metadata_epoch();
+    /// Compares the recipes with the present descriptors of their metrics. Where the source
+    /// does not tell these, there is no value until it does.
+    fn compare_recipes(&mut self) {
+        let epoch = self.source.metadata_epoch();
         let of_items = self.items.iter_mut().map(|slot| &mut slot.recipe);
         let of_domains = self.domains.iter_mut().map(|slot| &mut slot.recipe);
         let of_events = self.events.iter_mut().map(|slot| &mut slot.recipe);
-        let mut recipes: Vec<&mut Recipe> = of_items.chain(of_domains).chain(of_events).collect();
+        let all = of_items.chain(of_domains).chain(of_events);
+        // Fields that libpcp adds to records are of no source.
+        let mut recipes: Vec<&mut Recipe> =
+            all.filter(|one| ![EVENT_FLAGS, EVENT_MISSED].contains(&one.desc.pmid)).collect();
         let pmids: Vec<Pmid> = recipes.iter().map(|recipe| recipe.desc.pmid).collect();
-        for (recipe, desc) in recipes.iter_mut().zip(self.source.lookup_descs(&pmids)?) {
-            // A metric that is gone has no values, and can come back.
-            recipe.is_current = desc.is_ok_and(|desc| desc == recipe.desc) || desc.is_err();
+        recipes.iter_mut().for_each(|recipe| recipe.is_current = false);
+        let Ok(descs) = self.source.lookup_descs(&pmids) else { return };
+        let mut are_told = true;
+        for (recipe, desc) in recipes.iter_mut().zip(descs) {
+            recipe.is_current = match desc {
+                Ok(desc) => desc == recipe.desc,
+                // A metric that is gone has no values, and can come back.
+                Err(PmStatus::PMID | PmStatus::NAME | PmStatus::NOAGENT) => true,
+                Err(_) => {
+                    are_told = false;
+                    false
+                }
+            };
         }
-        Ok(())
+        if are_told {
+            self.epoch = epoch;
+        }
     }
 
     fn prepare(&mut self) -> Result<(), SourceError> {

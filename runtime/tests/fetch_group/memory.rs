@@ -1,12 +1,15 @@
 //! Fetch groups over a source in memory, step by step.
 
+use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::fetch_group::{ExtendError, FetchGroup, FetchGroupOptions, ItemSpec};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, Value, ValueType,
 };
+use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+use pmderive_testkit::fake_pmcd::{self, FakeHost, FakePmcd, Fault, Metric, Rule, World};
 
 const DOMAIN: InDom = InDom::new(9, 1);
 
@@ -332,4 +335,35 @@ fn an_entry_whose_metric_has_other_metadata_has_no_value() {
     let again = group.item::<u64>(size()).expect("an entry");
     group.fetch().expect("values");
     assert_eq!((group.get(first), group.get(again)), (Err(PmStatus::CONV), Ok(7 << 20)));
+}
+
+/// While pmcd does not tell the new descriptor, there is no value either.
+#[test]
+fn a_descriptor_that_is_not_told_is_asked_for_again() {
+    let size = |units: &str| {
+        let units = Units::parse(units).expect("units").units;
+        let metric = Metric::new("shop.size", fake_pmcd::Script::constant(7_u32)).in_units(units);
+        metric.meaning(Semantics::Instant).numbered(Pmid::new(60, 9, 9))
+    };
+    let mut world = World::new();
+    world.add(size("Kbyte"));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default()).expect("a pmcd");
+    let mut group = FetchGroup::new(source);
+    let spec = || ItemSpec::of("shop.size").scale("byte");
+    let entry = group.item::<u64>(spec()).expect("an entry");
+    group.fetch().expect("values");
+    assert_eq!(group.get(entry), Ok(7 << 10));
+    for replacement in ["Mbyte", "Kbyte"] {
+        pmcd.host().change_names(|world| {
+            world.remove("shop.size");
+            world.add(size(replacement));
+        });
+        pmcd.host().inject(Rule::new(Fault::Status(PmStatus::AGAIN)).on(PduType::DescIds));
+        group.fetch().expect("values");
+        assert_eq!(group.get(entry), Err(PmStatus::CONV), "{replacement}");
+        group.fetch().expect("values");
+        let told = if replacement == "Kbyte" { Ok(7 << 10) } else { Err(PmStatus::CONV) };
+        assert_eq!(group.get(entry), told, "{replacement}");
+    }
 }

@@ -20,8 +20,9 @@ impl<T: Transport> AsyncHostContext<T> {
     /// workspace's buffers for [`Evaluator::evaluate`] only, and answer its questions
     /// with [`AsyncHostContext::ask`].
     ///
-    /// With [`FetchEvents::metadata_changed`] the program may read other metrics than it was
-    /// bound to: discard these values, and bind again before the next ones.
+    /// If [`metadata_epoch`](AsyncHostContext::metadata_epoch) is another one afterwards, the
+    /// program may have read other metrics than it was bound to: discard these values, and bind
+    /// again before the next ones.
     ///
     /// # Errors
     /// The source failed, or its result is inconsistent. Nothing was evaluated.
