@@ -85,7 +85,7 @@ struct State {
 }
 
 /// How long a reload waits for the one before it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Most mistakes and warnings that a report shows.
 const MAX_REPORTED: usize = 20;
@@ -220,14 +220,14 @@ impl Shared {
                 Ok(turn) => return Some(turn),
                 Err(TryLockError::Poisoned(fallen)) => return Some(fallen.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() >= end => return None,
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PATIENCE / 100),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PATIENCE / 500),
             }
         }
     }
 
     fn reload(&self) -> Result<Reread, String> {
         let Some(_one_at_a_time) = self.turn() else {
-            return Err("error: a file hangs that is being read already\n".to_owned());
+            return Err("error: the files are being read already, and one may hang\n".to_owned());
         };
         self.reloads.fetch_add(1, Ordering::Relaxed);
         let mut loaded = load(&self.origin);

@@ -25,8 +25,8 @@ use super::listen::RequestLimits;
 use super::places::{Place, Places};
 use crate::fleet::sinks::numbers::RequestOutcome;
 
-/// Threads that compute answers.
-pub(super) const MAKERS: usize = 2;
+/// Threads that compute answers. Some of them may wait for files that hang.
+pub(super) const MAKERS: usize = 4;
 /// Pause after a connection could not be accepted, as without free files.
 const REST: Duration = Duration::from_millis(100);
 
