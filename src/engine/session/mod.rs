@@ -349,10 +349,7 @@ impl EvaluatorTask {
     ) -> Result<(Evaluation<'s>, FetchEvents), SourceError> {
         self.evaluations += 1;
         engine.compiler.evaluated(self.evaluator.program(), self.evaluations, &engine.threads);
-        let EvaluatorTask { evaluator, before, .. } = self;
-        // If a question fails, these are events of the next evaluation.
-        *before = before.with(events);
-        let evaluation = evaluator.evaluate_fetched(*before, source, workspace)?;
-        Ok((evaluation, std::mem::take(before)))
+        let events = std::mem::take(&mut self.before).with(events);
+        Ok((self.evaluator.evaluate_fetched(events, source, workspace)?, events))
     }
 }
