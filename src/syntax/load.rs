@@ -356,8 +356,7 @@ pub fn mark_of(bytes: &[u8]) -> &'static str {
 
 /// The bytes of a definition file, or the reason why it cannot be read.
 pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    read_bounded(file, MAX_FILE_BYTES)
+    bounded::read_file(path, MAX_FILE_BYTES).map_err(|error| error.to_string())
 }
 
 /// All bytes of an input of at most `limit`, or the reason why it cannot be

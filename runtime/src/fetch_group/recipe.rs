@@ -13,7 +13,6 @@ pub(super) struct Recipe {
     pub(super) desc: MetricDesc,
     /// False once the metric has another descriptor.
     pub(super) is_current: bool,
-    value_type: ValueType,
     pub(super) wanted: ValueType,
     pub(super) is_rate: bool,
     /// The conversion of scale, and a factor to multiply by afterwards. An
@@ -48,14 +47,8 @@ impl Recipe {
                 return Err((problem, PmStatus::TYPE));
             }
         }
-        let recipe = |is_rate, scale| Recipe {
-            desc: *desc,
-            is_current: true,
-            value_type: desc.value_type,
-            wanted,
-            is_rate,
-            scale,
-        };
+        let recipe =
+            |is_rate, scale| Recipe { desc: *desc, is_current: true, wanted, is_rate, scale };
         let text = match scale {
             None => return Ok(recipe(desc.semantics == Semantics::Counter, None)),
             Some("rate") => return Ok(recipe(true, None)),
@@ -124,7 +117,7 @@ impl Recipe {
     /// The number of different values of a counter of the metric's type: where
     /// it wraps.
     fn range(&self) -> f64 {
-        match self.value_type {
+        match self.desc.value_type {
             ValueType::I32 | ValueType::U32 => 4_294_967_296.0,
             ValueType::I64 | ValueType::U64 => 18_446_744_073_709_551_616.0,
             _ => 0.0,
@@ -132,7 +125,7 @@ impl Recipe {
     }
 
     fn double(&self, value: RawValueRef<'_>) -> Result<f64, PmStatus> {
-        let value = match self.value_type {
+        let value = match self.desc.value_type {
             ValueType::String => parsed(value, ValueType::F64)?,
             value_type => value.extract(value_type, ValueType::F64)?,
         };
@@ -140,10 +133,10 @@ impl Recipe {
     }
 
     fn direct(&self, value: RawValueRef<'_>) -> Result<Value, PmStatus> {
-        match (self.value_type, self.wanted) {
+        match (self.desc.value_type, self.wanted) {
             (ValueType::String, wanted) if wanted != ValueType::String => parsed(value, wanted),
             (ValueType::F32 | ValueType::F64, ValueType::String) => {
-                let text = match value.extract(self.value_type, self.value_type)? {
+                let text = match value.extract(self.desc.value_type, self.desc.value_type)? {
                     // Enough digits to read the same number back.
                     Value::F32(value) => format_e(value.into(), 9),
                     Value::F64(value) => format_e(value, 17),
