@@ -36,9 +36,19 @@ pub fn run(
     command: Command,
     messages: &Messages,
 ) -> Result<ExitStatus, Stop> {
-    let mut command = offered(&with_words(command));
+    let words = words(&command);
+    let mut command = offered(&with_words(command, &words));
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, "pmderive", &mut script);
+    if arguments.shell == Shell::Fish {
+        // clap_complete offers fish only options.
+        for Words { command, words, .. } in words {
+            let condition = format!("__fish_pmderive_using_subcommand {command}");
+            let line =
+                format!("complete -c pmderive -n \"{condition}\" -f -a \"{}\"\n", words.join(" "));
+            script.extend(line.into_bytes());
+        }
+    }
     messages.output(Purpose::Exact).print(script)?;
     Ok(ExitStatus::Good)
 }
@@ -67,26 +77,40 @@ fn offered(command: &Command) -> Command {
         .subcommands(commands)
 }
 
-/// Adds the words that arguments of `help`, `man` and `explain` may be.
-fn with_words(command: Command) -> Command {
+/// The words that an argument of a command may be.
+struct Words {
+    command: &'static str,
+    argument: &'static str,
+    words: Vec<&'static str>,
+}
+
+/// The words that arguments of `help`, `man` and `explain` may be.
+fn words(command: &Command) -> [Words; 3] {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let commands: Vec<_> = shown.map(|one| lasting(one.get_name().to_owned())).collect();
     let codes = Code::ALL.iter().map(|code| lasting(code.to_string())).collect();
     let topics = TOPICS.iter().map(|topic| topic.name);
     let functions = signature::all().map(|function| function.name);
     let topics = topics.chain(functions).chain(commands.iter().copied()).collect();
+    [
+        Words { command: "help", argument: "words", words: topics },
+        Words { command: "man", argument: "word", words: commands },
+        Words { command: "explain", argument: "metrics", words: codes },
+    ]
+}
+
+/// The command line whose arguments may be only these words, and formats that are built in.
+fn with_words(command: Command, words: &[Words]) -> Command {
     let formats = Format::value_variants().iter().filter(|format| format.is_built_in());
     let formats = formats.filter_map(ValueEnum::to_possible_value);
     let command = command.mut_subcommand("export", |export| {
         let formats = PossibleValuesParser::from(formats.collect::<Vec<_>>());
         export.mut_arg("format", |format| format.value_parser(formats))
     });
-    [("help", "words", topics), ("man", "word", commands), ("explain", "metrics", codes)]
-        .into_iter()
-        .fold(command, |command, (name, argument, words): (_, _, Vec<&'static str>)| {
-            let words = PossibleValuesParser::from(words);
-            command.mut_subcommand(name, |one| {
-                one.mut_arg(argument, |argument| argument.value_parser(words))
-            })
+    words.iter().fold(command, |command, one| {
+        let words = PossibleValuesParser::from(&one.words);
+        command.mut_subcommand(one.command, |command| {
+            command.mut_arg(one.argument, |argument| argument.value_parser(words))
         })
+    })
 }

@@ -235,7 +235,9 @@ impl<'t> Repair<'_, 't> {
             Token::By => by::check(self, index),
             token if token.is_function() => calls::check(self, index, token),
             Token::Less
+            | Token::LessEqual
             | Token::Greater
+            | Token::GreaterEqual
             | Token::Equal
             | Token::NotEqual
             | Token::Bang
@@ -357,6 +359,8 @@ impl<'t> Repair<'_, 't> {
             (Token::Less, Some(Token::Greater)) => Some(("!=", Token::NotEqual)),
             (Token::Equal, _) if is_assign => Some(("==", Token::Equal)),
             (Token::NotEqual, _) if is_assign => Some(("!=", Token::NotEqual)),
+            (Token::LessEqual, _) if is_assign => Some(("<=", Token::LessEqual)),
+            (Token::GreaterEqual, _) if is_assign => Some((">=", Token::GreaterEqual)),
             (Token::Star, Some(Token::Star)) => None,
             _ => {
                 self.push(token, index, index);
