@@ -17,15 +17,15 @@ use crate::text::{Span, offset};
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
 };
-use super::edit::Edit;
-use super::explain::{Explainer, Stop};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
+use super::mistakes::edit::Edit;
+use super::mistakes::explain::{Explainer, Stop};
+use super::mistakes::repair::MAX_REPORTS;
+use super::mistakes::suggest::{choices, nearest};
+use super::mistakes::units_help;
 use super::origin::Origin;
-use super::repair::MAX_REPORTS;
-use super::suggest::{choices, nearest};
 use super::token::{Keyword, Token, TokenAt};
-use super::units_help;
 
 /// The arena under construction.
 pub struct Builder<'b> {

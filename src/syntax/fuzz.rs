@@ -3,18 +3,17 @@
 //! Each takes arbitrary bytes, which may be malformed, and panics if the parser breaks
 //! one of its promises.
 
-use crate::diag::Diagnostics;
-use crate::diag::json::to_json;
 #[cfg(feature = "render")]
-use crate::diag::render::{Style, render};
-use crate::dialect::{Dialect, Language};
-use crate::text::{SourceId, SourceMap, Span};
-
 use super::ast::NodeKind;
-use super::config::{DefinitionItem, parse_definitions};
+use super::files::config::{DefinitionItem, parse_definitions};
 use super::fuzz_same::are_same;
 use super::print::print_expr;
 use super::{ParsedExpr, parse_expr};
+use crate::diag::Diagnostics;
+use crate::diag::json::to_json;
+use crate::diag::render::{Style, render};
+use crate::dialect::{Dialect, Language};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// The language and the text in a fuzzer's bytes.
 fn input(data: &[u8]) -> Option<(Language, &str)> {

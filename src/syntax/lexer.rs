@@ -5,7 +5,7 @@
 //! only as the first argument of `matchinst()`. The dialect determines the
 //! keywords. Only the extensions have exponents of numbers and `by` after a
 //! parenthesis. Lexing never fails: text that is no token becomes a
-//! [`Token::Invalid`], which [`super::repairs`] reports.
+//! [`Token::Invalid`], which [`super::mistakes`] reports.
 
 use logos::Logos;
 

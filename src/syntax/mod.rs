@@ -20,110 +20,84 @@
 
 mod arguments;
 pub mod ast;
-mod attributes;
 mod builder;
-mod by;
-mod call;
-mod calls;
-mod calls_meant;
-mod config;
-mod config_names;
-mod control;
-mod delimiters;
-mod edit;
-mod end_comments;
-mod explain;
-mod expression_cache;
-mod extension_calls;
+mod files;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz_same;
-mod habits;
 pub(crate) mod keywords;
 mod lexer;
-mod lexical;
-mod line_form;
-mod line_habits;
-mod lines;
-mod load;
+mod mistakes;
 mod names;
 mod origin;
-mod outline;
-mod own_comments;
 mod pcp_error;
 mod print;
-mod repair;
-mod repairs;
 mod shapes;
-mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
-mod trial;
-mod two_definitions;
-mod units_help;
-mod unknown_calls;
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::{Dialect, Language};
+use crate::dialect::Language;
 use crate::text::{SourceId, offset};
 
-use ast::{Callee, Expr, NodeKind};
+use ast::{Expr, NodeKind};
 use builder::Builder;
-use delimiters::Delimiters;
-use explain::Explainer;
-use habits::calls::change_of_aggregate;
+use mistakes::explain::Explainer;
+use mistakes::repair::MAX_REPORTS;
+use mistakes::{Refused, teach, trial};
 use origin::Origin;
 use pcp_error::{Refusal, RefusedAt};
-use repair::MAX_REPORTS;
 use shapes::Shapes;
 
 pub use crate::functions::{Example, Function, ResultRule, functions, manual};
 pub use crate::lanes::LaneRule;
 pub use arguments::{NumberKind, Shape};
 #[cfg(feature = "cli")]
-pub(crate) use config::is_section;
-pub use config::{
+pub(crate) use files::config::is_section;
+pub use files::config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
-pub(crate) use config_names::bad_name;
-pub use control::{ControlOption, Setting, parse_control};
-pub use expression_cache::ParsedBefore;
+pub(crate) use files::config_names::bad_name;
+pub use files::control::{ControlOption, Setting, parse_control};
+pub use files::expression_cache::ParsedBefore;
+pub(crate) use files::line_form::{LineForm, OutlinedLine};
+#[cfg(feature = "lsp")]
+pub(crate) use files::lines::{Line, Lines};
+#[cfg(feature = "lsp")]
+pub(crate) use files::load::first_files_below;
+#[cfg(any(feature = "cli", feature = "lsp"))]
+pub(crate) use files::load::is_passed_over;
+#[cfg(feature = "cli")]
+pub(crate) use files::load::{BYTE_ORDER_MARK, Unreadable, is_hidden, mark_of};
+#[cfg(feature = "cli")]
+pub(crate) use files::load::{
+    ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, text_of,
+};
+pub use files::load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
+pub(crate) use files::load::{definition_files, load_files, read_bounded};
+pub(crate) use files::outline::{outline, outline_again};
+pub(crate) use files::own_comments::{OwnComment, Request, own_comments};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
-pub(crate) use habits::{function_elsewhere, window};
 pub(crate) use keywords::{
     FUNCTION_NAMES, semantics as semantics_word, value_type as value_type_word,
 };
-pub(crate) use line_form::{LineForm, OutlinedLine};
-#[cfg(feature = "lsp")]
-pub(crate) use lines::{Line, Lines};
-#[cfg(feature = "lsp")]
-pub(crate) use load::first_files_below;
-#[cfg(any(feature = "cli", feature = "lsp"))]
-pub(crate) use load::is_passed_over;
-#[cfg(feature = "cli")]
-pub(crate) use load::{BYTE_ORDER_MARK, Unreadable, is_hidden, mark_of};
-#[cfg(feature = "cli")]
-pub(crate) use load::{
-    ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, text_of,
+pub(crate) use mistakes::habits::{function_elsewhere, window};
+pub(crate) use mistakes::repair::WINDOWS;
+pub(crate) use mistakes::suggest::counted;
+pub use mistakes::suggest::{
+    Group, choices, has_same_words, nearest, nearest_after, nearest_metric,
 };
-pub use load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
-pub(crate) use load::{definition_files, load_files, read_bounded};
 #[cfg(feature = "lsp")]
 pub(crate) use names::is_of_name;
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
-pub(crate) use outline::{outline, outline_again};
-pub(crate) use own_comments::{OwnComment, Request, own_comments};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
-pub(crate) use repair::WINDOWS;
-pub(crate) use suggest::counted;
-pub use suggest::{Group, choices, has_same_words, nearest, nearest_after, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(
@@ -293,105 +267,4 @@ fn build(
         Ok(_) => builder.finish(),
         Err(_) => builder.refuse(origin.span(0, offset(text.len()))),
     }
-}
-
-/// Largest number of tokens for which the parser recovers from errors. Recovery
-/// needs quadratic time or worse, so larger expressions get only the first
-/// syntax error.
-const MAX_RECOVERY_TOKENS: usize = 1_000;
-
-/// The place where libpcp refuses a text.
-struct Refused<'r> {
-    next: usize,
-    error: &'r PcpError,
-}
-
-/// Finds as many mistakes as possible in a text that libpcp refuses.
-fn teach(
-    text: &str,
-    tokens: &[TokenAt<'_>],
-    refused: Refused<'_>,
-    origin: &Origin,
-    language: Language,
-    diagnostics: &mut Diagnostics,
-) -> Expr {
-    let end = offset(text.len());
-    if !language.extensions && needs_extensions(text, origin, language.dialect, diagnostics) {
-        return not_understood(origin, end);
-    }
-    let repaired = repairs::repair(text, tokens, origin, language, diagnostics);
-    let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
-        build(text, &repaired, origin, language, diagnostics)
-    } else {
-        if diagnostics.is_empty() {
-            let mut explainer = Explainer::new(text, tokens, language);
-            diagnostics.extend(explainer.explain_token(refused.next, origin));
-        }
-        not_understood(origin, end)
-    };
-    if diagnostics.is_empty() {
-        debug_assert!(tokens.len() > MAX_RECOVERY_TOKENS, "the grammar accepts {text:?}");
-        let offset = u32::try_from(refused.error.offset).unwrap_or(0).min(end);
-        let span = origin.span(offset, offset);
-        let message = refused.error.message.as_deref().unwrap_or("this is not understood");
-        diagnostics.push(Diagnostic::error(Code::UnexpectedToken, span, message));
-    }
-    expr
-}
-
-/// Reports the functions of a text that is right except that it needs the
-/// extensions. False if that is not its mistake. Other parts of the extensions
-/// have better words of their own.
-fn needs_extensions(
-    text: &str,
-    origin: &Origin,
-    dialect: Dialect,
-    diagnostics: &mut Diagnostics,
-) -> bool {
-    let language = Language { dialect, extensions: true };
-    let tokens = lexer::lex(text, language);
-    if pcp_error::find(text, &tokens, language).is_err() {
-        return false;
-    }
-    let delimiters = Delimiters::new(&tokens);
-    for (index, at) in tokens.iter().enumerate() {
-        if diagnostics.is_full() {
-            break;
-        }
-        if let Token::Function(_, Callee::Function(function)) = at.token {
-            let name = function.name;
-            let message = format!("there is no function `{name}`");
-            let span = origin.span(at.start, at.end);
-            diagnostics.push(
-                Diagnostic::error(Code::UnknownFunction, span, message)
-                    .help(format!("`{name}()` needs --extensions")),
-            );
-        }
-        if at.token == Token::By {
-            // The grammar of the extensions accepts it: both have their
-            // parentheses.
-            let call = index.checked_sub(1).and_then(|last| Some((delimiters.pair(last)?, last)));
-            let labels = delimiters.pair(index + 1).and_then(|pair| pair.close);
-            let (Some((call, last)), Some(close)) = (call, labels) else { continue };
-            let first = tokens[call.open.saturating_sub(1)].start;
-            let (start, end) = (tokens[last].end, tokens[close].end);
-            let before = &text[first as usize..start as usize];
-            let arguments = &tokens[call.open..=last];
-            let aggregate = &text[first as usize..tokens[call.open].start as usize];
-            let change = change_of_aggregate(aggregate, text, arguments, language);
-            let place = origin.span(if change.is_some() { first } else { start }, end);
-            let message = "an aggregate takes all instances of a metric";
-            let span = origin.span(at.start, end);
-            diagnostics.push(
-                Diagnostic::error(Code::MisplacedBy, span, message)
-                    .label(span, "groups of hosts, which need --extensions and a fleet")
-                    .help(match &change {
-                        Some(_) => "an aggregate takes a name; leave the labels out".to_owned(),
-                        None => format!("leave the labels out; write `{before}`"),
-                    })
-                    .guess(place, change.unwrap_or_default()),
-            );
-        }
-    }
-    !diagnostics.is_empty()
 }

@@ -89,10 +89,10 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ParsedExpr;
-    use super::super::config::{DefinitionItem, DefinitionReader};
     use crate::diag::Diagnostics;
     use crate::dialect::{Dialect, Language};
+    use crate::syntax::ParsedExpr;
+    use crate::syntax::{DefinitionItem, DefinitionReader};
     use crate::text::SourceMap;
 
     /// The last expression of a text, or why there is none; and how many shapes were kept.
