@@ -1,8 +1,7 @@
 //! The cost of stage two: `cargo bench --bench aggregates`.
 //!
 //! There are 10,000 hosts in 250 racks, and 20 metrics of 10 instances each. `feed`
-//! adds the frames of one slot, `finish` ends the slot, and `encode` and `decode`
-//! handle the bytes that go from process to process.
+//! adds the frames of one slot, and `finish` ends the slot.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,9 +12,7 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, FleetDefinitions, HostMetrics, Schedule, ShardPartials,
-};
+use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, Schedule};
 use pmderive::internal::fleet::frame::{ExportedMetric, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
@@ -116,26 +113,6 @@ fn stage_two(criterion: &mut Criterion) {
     };
     group.bench_function("feed", |bench| bench.iter_custom(|times| run(times).0));
     group.bench_function("finish", |bench| bench.iter_custom(|times| run(times).1));
-    let mut collector = Collector::new(Arc::clone(&definitions));
-    collector.set_targets(&targets);
-    for frame in &mut frames {
-        frame.slot = Slot(1);
-        collector.frame(frame);
-    }
-    let mut shards: Vec<ShardPartials> = Vec::new();
-    let references = collector.finish(Slot(1), |_, shard| shards.push(shard.clone())).clone();
-    let encode = |shard: &ShardPartials| shard.encode(&definitions, &references).expect("small");
-    let sent: Vec<Vec<u8>> = shards.iter().map(encode).collect();
-    group.bench_function("encode", |bench| {
-        bench.iter(|| shards.iter().map(|shard| encode(shard).len()).sum::<usize>());
-    });
-    group.bench_function("decode", |bench| {
-        bench.iter(|| {
-            for bytes in &sent {
-                black_box(ShardPartials::decode(bytes, &definitions, &references).expect("sent"));
-            }
-        });
-    });
     group.finish();
 }
 

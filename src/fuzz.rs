@@ -11,9 +11,7 @@ pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
 #[cfg(feature = "fleet")]
 pub use crate::fleet::sinks::fuzz::fuzz_sinks;
 #[cfg(feature = "fleet")]
-pub use crate::fleet::{
-    aggregates::fuzz_partials, config::fuzz::fuzz_serve_config, targets::fuzz::fuzz_targets,
-};
+pub use crate::fleet::{config::fuzz::fuzz_serve_config, targets::fuzz::fuzz_targets};
 pub use crate::format::fuzz_format;
 #[cfg(feature = "jit")]
 pub use crate::jit::fuzz_kernel_diff;

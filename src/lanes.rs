@@ -174,7 +174,7 @@ impl LaneBuilder {
         }
     }
 
-    /// Begins anew.
+    /// Removes everything, so that the builder can be used again.
     pub fn clear(&mut self) {
         self.operands.clear();
         self.constants.clear();

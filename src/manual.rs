@@ -15,7 +15,7 @@
 pub struct Topic {
     /// Its name in `pmderive help NAME`.
     pub name: &'static str,
-    /// What it is about, in a few words.
+    /// Its subject, in a few words.
     pub title: &'static str,
     /// Its text, in Markdown.
     pub text: &'static str,
@@ -76,7 +76,7 @@ macro_rules! modules {
     };
 }
 
-/// What references to pages lead to in this crate's documentation.
+/// The targets of references to pages, in this crate's documentation.
 macro_rules! targets {
     ($($name:ident, $file:literal, $title:literal;)*) => {
         concat!($("[", stringify!($name), "]: crate::manual::", stringify!($name), "\n",)*)

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use pmderive_runtime::bounded;
 use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::InDom;
 use pmderive_runtime::pcp_conf::PcpConf;
@@ -120,10 +121,7 @@ impl EquivalentDomains {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
                 Err(error) => error.to_string(),
                 Ok(found) if !found.is_file() => "not a regular file".to_string(),
-                Ok(found) if found.len() > MAX_FILE_BYTES => {
-                    format!("more than {MAX_FILE_BYTES} bytes")
-                }
-                Ok(_) => match fs::read(file) {
+                Ok(_) => match bounded::read_file(file, MAX_FILE_BYTES) {
                     Err(error) => error.to_string(),
                     Ok(bytes) => match parse(&String::from_utf8_lossy(&bytes)) {
                         Ok(lines) => return lines,

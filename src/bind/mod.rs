@@ -1,9 +1,8 @@
 //! Binding: from the names in expressions to the source's facts about them.
 //!
 //! `references` finds the names. `questions` chooses the questions and asks
-//! them. [`Names`] gives the meaning of the answers. `fingerprint` holds what
-//! the answers of similar sources have in common. The checker decides what a
-//! missing name means for an expression.
+//! them. [`Names`] gives the meaning of the answers. `fingerprint` holds the common part of the
+//! answers of similar sources. The checker decides what a missing name means for an expression.
 
 mod definition;
 pub(crate) mod equivalent_domains;

@@ -1,10 +1,9 @@
 //! A call of a function that libpcp does not have, as the function's rule sees
 //! it.
 //!
-//! [`crate::functions`] has the rules. This module has what several rules need:
-//! operands, literal arguments, refusals, and the nodes that rules make. Where
-//! libpcp's rules for operators would wrap or cut off numbers, result types are
-//! wide enough instead.
+//! [`crate::functions`] has the rules. This module has the parts that several rules need: operands,
+//! literal arguments, refusals, and the nodes that rules make. Where libpcp's rules for operators
+//! would wrap or cut off numbers, result types are wide enough instead.
 
 use std::time::Duration;
 

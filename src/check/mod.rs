@@ -147,7 +147,7 @@ pub(crate) struct Reported;
 /// An operand that is right by itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand {
-    /// Where it is in the expression.
+    /// Its place in the expression.
     pub expr: ExprId,
     /// Its typed node.
     pub typed: TypedId,

@@ -258,7 +258,7 @@ impl Checker<'_> {
         )
     }
 
-    /// What advice calls a counter: its name, if it is a metric with a short one.
+    /// The words of advice for a counter: its name, if it is a metric with a short name.
     fn name_of_counter(&self, id: ExprId) -> &str {
         match &self.expr.node(id).kind {
             NodeKind::Metric(name) if name.len() <= 60 => name,

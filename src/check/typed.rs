@@ -20,8 +20,8 @@ pub struct TypedExpr {
     /// The nodes.
     pub nodes: Vec<TypedNode>,
     /// Metrics that the expression mentions without needing their values, in
-    /// branches that are never chosen. libpcp fetches them all the same. They
-    /// affect which records of an archive count.
+    /// branches that are never chosen. libpcp fetches them nevertheless. They affect which records
+    /// of an archive count.
     pub mentioned: Vec<MetricDesc>,
     /// Trees that are planned together and have the same number differ in their metrics
     /// only: different ones in one are different in the other.

@@ -17,7 +17,7 @@ const MAX_KINDS: usize = 16;
 #[derive(Default)]
 pub(crate) struct TypedCache {
     known: FxHashMap<NonZeroU64, Vec<CachedTree>>,
-    /// How many trees there are.
+    /// The number of trees.
     count: u32,
     /// The shape of the expression that was looked for last; `None` if it has none, or mentions
     /// anything but metrics.
@@ -62,8 +62,8 @@ impl TypedCache {
         Some(typed)
     }
 
-    /// Keeps what checking has found of the expression that was looked for last, which has no
-    /// mistakes, and gives it a number.
+    /// Keeps the results of checking the expression that was looked for last, and gives it a
+    /// number. The expression has no mistakes.
     pub(crate) fn keep(&mut self, typed: &mut TypedExpr) {
         let Some(shape) = self.shape else { return };
         let known = self.known.entry(shape).or_default();

@@ -1,4 +1,4 @@
-//! What a stream can show: colours, and characters outside ASCII such as lines and arrows.
+//! Whether a stream can show colours, and characters outside ASCII such as lines and arrows.
 //!
 //! `--color` decides about colours. Without it the environment does, in this order: `NO_COLOR`,
 //! `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`. The locale decides about characters.
@@ -71,8 +71,8 @@ impl From<Colour> for ColorChoice {
     }
 }
 
-/// Converts a text to what a stream can show. For a file the result does not depend on the
-/// locale.
+/// Converts a text to characters that a stream can show. For a file the result does not depend on
+/// the locale.
 pub fn on(is_terminal: bool, text: &[u8]) -> Cow<'_, [u8]> {
     if !is_terminal || text.is_ascii() || !is_ascii_only() {
         return text.into();

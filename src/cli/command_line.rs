@@ -146,7 +146,8 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
 /// Commands whose arguments may be expressions, and no files.
 const TAKE_EXPRESSIONS: [&str; 5] = ["eval", "export", "explain", "record", "val"];
 
-/// Letters of pmrep's options that commands of expressions lack, each with the way here.
+/// Letters of pmrep's options that commands with expressions lack, each with the way to do the same
+/// here.
 const LETTERS: [(&str, &str); 6] = [
     ("-e", "an expression needs no option: it is an argument as it is, in quotes"),
     ("-F", "`export -o FILE` writes a file"),
@@ -159,7 +160,8 @@ const LETTERS: [(&str, &str); 6] = [
     ("-r", "counters are raw as they are; `rate(NAME)` gives their rate"),
 ];
 
-/// What to say of a letter that is no option of the command. It is no argument to be passed on.
+/// The tip for a letter that is no option of the command. It replaces the tip of clap, which would
+/// pass the letter on as an argument.
 fn tip_for_letter(error: &clap::Error, given: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_letter = error.kind() == ErrorKind::UnknownArgument
@@ -205,7 +207,7 @@ pub fn no_such_command(name: &str) -> String {
     format!("there is no command `{name}`: {advice}")
 }
 
-/// Builds the command line. Commands named after PCP's tools follow the conventions of these.
+/// Builds the command line. Commands named after PCP's tools follow the conventions of those tools.
 pub fn command() -> clap::Command {
     let mut command = Arguments::command();
     let version = clap::Arg::new("version").short('V').long("version");

@@ -61,7 +61,7 @@ fn lasting(word: String) -> &'static str {
 /// The command line without hidden options and commands.
 fn offered(command: &Command) -> Command {
     let arguments = command.get_arguments().filter(|one| !one.is_hide_set()).cloned();
-    // To shells `?` is a pattern: `-?` would need quotes.
+    // In shells `?` is a pattern: `-?` would need quotes.
     let arguments = arguments.map(|one| match one.get_id() == "help" {
         true => one.short(None),
         false => one,

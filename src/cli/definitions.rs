@@ -224,8 +224,8 @@ impl CommandDefinitions {
         self.selection = self.own().cloned().collect();
     }
 
-    /// Leaves out what stands below the heading of a section. Such a file is pmrep's, and its
-    /// lines say other things.
+    /// Leaves out the lines below the heading of a section. Such a file belongs to pmrep, and these
+    /// lines have another meaning.
     pub fn deselect_sections(&mut self) {
         let mut headings = HashMap::new();
         for Diagnostic { code, span, .. } in self.diagnostics.iter() {
@@ -259,7 +259,7 @@ impl CommandDefinitions {
     }
 
     /// The name in a definition that is an argument; any other argument as it is. `None` for a
-    /// definition with a mistake, which is told already.
+    /// definition with a mistake, which is already reported.
     fn named<'t>(&mut self, argument: &'t str) -> Option<&'t str> {
         let Some((name, _)) = named_expression(argument) else { return Some(argument) };
         self.define(argument);

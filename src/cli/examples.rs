@@ -6,9 +6,9 @@
 /// One example of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// What it does.
+    /// The effect of the command.
     pub what: &'static str,
-    /// What to type.
+    /// The command line.
     pub line: &'static str,
 }
 

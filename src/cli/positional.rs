@@ -120,8 +120,8 @@ fn is_correct(argument: &str, language: Language) -> bool {
     parse_expr(source, argument, 0, language, &mut mistakes).error.is_none()
 }
 
-/// The name and the expression of an argument `NAME = EXPRESSION`. A sign directly behind the
-/// `=` makes it a comparison, be it a wrong one.
+/// The name and the expression of an argument `NAME = EXPRESSION`. A sign directly behind the `=`
+/// makes it a comparison, even a wrong one.
 pub fn named_expression(argument: &str) -> Option<(&str, &str)> {
     let (name, expression) = argument.split_once('=')?;
     let is_definition =

@@ -2,7 +2,6 @@
 //!
 //! Input: the times at which a scan begins and ends, and those that it reaches. Output: a bar,
 //! on a terminal only. It appears once the scan has lasted a while, and vanishes when it ends.
-//! This module does not know the archive that is scanned.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -145,7 +144,7 @@ mod tests {
 
     use indicatif::TermLike;
 
-    /// A terminal that keeps what is drawn.
+    /// A terminal that keeps its picture.
     #[derive(Clone, Debug, Default)]
     struct Paper(Arc<Mutex<String>>);
 
@@ -214,7 +213,7 @@ mod tests {
         progress.finish();
         assert_eq!(*paper.0.lock().expect("nobody panics"), "");
         assert!(Progress::new((at(0), at(10)), false).0.is_none());
-        // Nothing lasts no time: this does not divide by it either.
+        // An empty stretch lasts no time, which must not be a divisor.
         let mut progress = Progress::new((at(0), at(0)), true);
         progress.at(at(0));
     }

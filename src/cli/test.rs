@@ -3,7 +3,6 @@
 //! [`crate::unit_test`] reads and runs the files of tests.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,9 @@ use crate::escape;
 use crate::project::{FILE_NAME, Folders};
 use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
 use crate::report::json::add_why;
-use crate::syntax::{STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text};
+use crate::syntax::{
+    STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text, read_text_file,
+};
 use crate::text::json::write_object;
 use crate::text::{Escaping, SourceMap};
 use crate::unit_test::{
@@ -327,7 +328,7 @@ fn write_unreadable(out: &mut String, finding: &Finding) {
 }
 
 fn write_uncovered(out: &mut String, one: &CoverageItem, sources: &SourceMap) {
-    let (line, column) = sources.line_column(one.span.source, one.span.start);
+    let (line, column) = sources.start_of(one.span);
     write_object(out, |object| {
         object.text("file", &sources.get(one.span.source).name);
         object.value("line", line);
@@ -341,7 +342,7 @@ fn write_uncovered(out: &mut String, one: &CoverageItem, sources: &SourceMap) {
 /// The results of a file's tests for JUnit, with differences as lines.
 fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
     let test = |report: &Report| {
-        let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+        let (line, _) = sources.start_of(report.name.span);
         let mut text = String::new();
         for failure in &report.failures {
             let _ = writeln!(text, "{}: {}", heading(failure), difference(failure));
@@ -406,8 +407,7 @@ fn has_tests(text: &str) -> bool {
 }
 
 fn read_file(path: PathBuf) -> Result<Input, Unreadable> {
-    let file = File::open(&path).map_err(|error| error.to_string());
-    match file.and_then(|file| read_text(file, MAX_TEST_FILE_BYTES)) {
+    match read_text_file(&path, MAX_TEST_FILE_BYTES) {
         Ok(text) => Ok(Input { name: escape::path(&path).into_owned(), path, text }),
         Err(reason) => Err(Unreadable { path, reason }),
     }
@@ -446,7 +446,7 @@ fn write_text(
             let _ = writeln!(out, "  passed  {name}");
             continue;
         }
-        let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+        let (line, _) = sources.start_of(report.name.span);
         let _ = writeln!(out, "  FAILED  {name} (line {line})");
         let mut before = None;
         for failure in &report.failures {
@@ -477,7 +477,7 @@ fn difference(failure: &Failure) -> String {
 }
 
 fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap) {
-    let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+    let (line, _) = sources.start_of(report.name.span);
     write_object(out, |object| {
         object.text("file", file);
         object.value("line", line);

@@ -23,7 +23,7 @@ use pmderive_runtime::program::{
 use rustc_hash::FxHashMap;
 
 pub use marks::Marks;
-use node_index::NodeIndex;
+use node_index::{Indexed, NodeIndex};
 
 /// Returns the kernel with a form; the same kernel for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
@@ -97,7 +97,7 @@ struct Common {
 }
 
 impl Graph {
-    /// Frees what finds nodes, when no more are added.
+    /// Frees the index of nodes, once no more nodes are added.
     pub fn close(&mut self) {
         self.index = NodeIndex::default();
         self.baseline_index = FxHashMap::default();
@@ -108,8 +108,8 @@ impl Graph {
     pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
         let node = Node { op, value_type, is_set: indom.is_some() };
         let id = match self.index.find_or_add(&node, &self.nodes) {
-            Ok(known) => return known,
-            Err(new) => new,
+            Indexed::Known(id) => return id,
+            Indexed::New(id) => id,
         };
         self.nodes.push(node);
         self.indoms.push(indom);

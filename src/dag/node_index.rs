@@ -15,22 +15,29 @@ pub struct NodeIndex {
     before: Vec<Option<NodeId>>,
 }
 
+/// The position of a node.
+pub enum Indexed {
+    /// An equal node was there.
+    Known(NodeId),
+    /// The node must be added at this position.
+    New(NodeId),
+}
+
 impl NodeIndex {
-    /// Finds an equal node, or adds a new one and returns its position as an
-    /// error. `nodes` has all nodes so far.
-    pub fn find_or_add(&mut self, node: &Node, nodes: &[Node]) -> Result<NodeId, NodeId> {
+    /// Finds an equal node among `nodes`, which has all nodes so far, or adds a new one.
+    pub fn find_or_add(&mut self, node: &Node, nodes: &[Node]) -> Indexed {
         let new = NodeId(nodes.len() as u32);
         let hash = FxBuildHasher.hash_one(node);
         let last = self.last.get(&hash).copied();
         let mut known = last;
         while let Some(id) = known {
             if nodes[id.index()] == *node {
-                return Ok(id);
+                return Indexed::Known(id);
             }
             known = self.before[id.index()];
         }
         self.last.insert(hash, new);
         self.before.push(last);
-        Err(new)
+        Indexed::New(new)
     }
 }

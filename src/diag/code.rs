@@ -7,8 +7,8 @@
 //! none.
 //!
 //! Codes below 100 are mistakes in the text, from 100 on mistakes of names,
-//! from 200 on those of metadata. From 300 on are lints: definitions that are
-//! allowed but hardly intended.
+//! from 200 on those of metadata. Codes from 300 on are lints: definitions that are allowed but
+//! hardly intended.
 
 use std::fmt;
 use std::str::FromStr;

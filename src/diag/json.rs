@@ -13,7 +13,7 @@ use super::{Derivation, Diagnostic};
 pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let file = |span: Span| &*sources.get(span.source).name;
     let place = |object: &mut Object<'_>, place| span(object, place, sources);
-    let (line, column) = sources.line_column(diagnostic.span.source, diagnostic.span.start);
+    let (line, column) = sources.start_of(diagnostic.span);
     let mut out = String::new();
     write_object(&mut out, |object| {
         object.text("code", &diagnostic.code.to_string());

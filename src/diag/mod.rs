@@ -47,7 +47,7 @@ impl Severity {
     }
 }
 
-/// One mistake: a headline, the place, what was inferred around it, and what to do.
+/// One mistake: a headline, the place, facts about its surroundings, and advice.
 ///
 /// ```
 /// use pmderive::diag::Severity;
@@ -57,7 +57,7 @@ impl Severity {
 /// let refused = definitions.register("my.load", "sum(kernel.all.load").unwrap_err();
 /// let mistake = refused.diagnostics.iter().next().expect("a mistake");
 /// assert_eq!(mistake.severity, Severity::Error);
-/// let (line, column) = refused.sources.line_column(mistake.span.source, mistake.span.start);
+/// let (line, column) = refused.sources.start_of(mistake.span);
 /// println!("{line}:{column}: {}", mistake.message);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -300,7 +300,7 @@ impl Diagnostics {
         Diagnostics { list: Vec::new(), most: Some(most) }
     }
 
-    /// True if the list keeps no more.
+    /// True if the list accepts no further diagnostic.
     pub(crate) fn is_full(&self) -> bool {
         self.most.is_some_and(|most| self.list.len() >= most)
     }

@@ -101,7 +101,7 @@ fn report(
     });
     for place in &places {
         let Some(range) = excerpts.locate(place.span, sources) else {
-            let (line, column) = sources.line_column(place.span.source, place.span.start);
+            let (line, column) = sources.start_of(place.span);
             notes.push(format!("line {line}, column {column}: {}", place.text.unwrap_or("")));
             continue;
         };
@@ -147,7 +147,7 @@ fn report(
     }
 }
 
-/// The words at a place that has no others.
+/// The words at a place without words of its own.
 fn mark(code: Code) -> &'static str {
     match code {
         Code::IllegalCharacter | Code::UnexpectedToken | Code::MisplacedNoValue => {
@@ -406,7 +406,7 @@ impl Excerpts<'_> {
     ) -> String {
         let excerpt = self.texts.get(&span.source).filter(|excerpt| !excerpt.is_whole);
         let Some(excerpt) = excerpt else { return report };
-        let (line, column) = sources.line_column(span.source, span.start);
+        let (line, column) = sources.start_of(span);
         let rendered = &excerpt.rendered.text()[..start];
         let line_start = rendered.rfind('\n').map_or(0, |newline| newline + 1);
         let cut_column = rendered[line_start..].chars().count() + 1;

@@ -3,8 +3,8 @@
 //!
 //! Readers take a snapshot, which does not change. They never wait while a file
 //! is read or an expression is parsed. Each change is published at once, and
-//! each session sees it at its next operation. What a session has chosen stays
-//! as it is until it chooses again.
+//! each session sees it at its next operation. The choice of a session stays as it is until the
+//! session chooses again.
 
 use std::convert::Infallible;
 use std::fmt;

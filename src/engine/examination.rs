@@ -136,7 +136,7 @@ impl Checking<'_> {
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let equivalent = Arc::clone(self.equivalent_domains);
         // A definition's own name that nobody mentions means something only if the source knows
-        // it. What is not there is unknown.
+        // it. A name that is left out here counts as unknown.
         let means = |(at, (_, found)): &(usize, (_, &NameAnswer))| {
             let is_unknown = **found == NameAnswer::Unknown(PmStatus::NAME);
             self.are_nested || *at >= mentions.own || !is_unknown

@@ -23,8 +23,8 @@ pub struct ReportSample<'s> {
     pub domains: &'s [Option<Arc<InstanceDomain>>],
     /// The mistakes of metrics without an output, parallel to the metrics.
     pub mistakes: &'s [Option<String>],
-    /// Parallel to the metrics, or empty: true if the sample is a record of an archive that
-    /// has nothing of the metric.
+    /// Parallel to the metrics, or empty: true if the sample is a record of an archive that lacks
+    /// the metric's operands.
     pub lacking: &'s [bool],
 }
 

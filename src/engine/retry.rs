@@ -1,12 +1,12 @@
-//! When to look again for what a source lacks.
+//! When to look again for metrics that a source lacks.
 //!
-//! A metric may come without a notice, as that of an agent which was not ready. So it is
-//! looked for again, less and less often.
+//! A metric may appear without a notice, for example if its agent was not ready before. So the
+//! search is repeated, less and less often.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// The next look for what is missing. `I` is a clock's instant.
+/// The next look for missing metrics. `I` is a clock's instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry<I> {
     at: I,
@@ -15,8 +15,9 @@ pub(crate) struct Retry<I> {
 }
 
 impl<I: Copy + PartialOrd + Add<Duration, Output = I>> Retry<I> {
-    /// The look after the one of now. `before` is the one that led to this, unless the source
-    /// has announced changes since; each wait is twice as long, up to the longest.
+    /// The next look, after one now. `before` is the retry that led to this look, unless the source
+    /// has announced changes since. Each wait is twice as long as the one before, up to the
+    /// longest.
     pub fn after(
         before: Option<Retry<I>>,
         now: I,

@@ -1,8 +1,8 @@
 //! The settings for derived metrics in the environment of a process, see
 //! PCPIntro(1) and pmRegisterDerived(3).
 //!
-//! This module reads only variables, and tests whether a directory exists. The
-//! registry reads the files.
+//! It reads variables and pcp.conf, and tests whether a directory exists. The registry reads the
+//! definition files.
 
 use std::path::PathBuf;
 

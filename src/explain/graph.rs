@@ -34,8 +34,8 @@ struct Template {
     operands: Vec<Option<NodeId>>,
 }
 
-/// Stands for an operand. A text that contains it by itself gives wrong words,
-/// but no other harm.
+/// Stands for an operand. A text that contains it by itself gives wrong words, but does no other
+/// harm.
 const GAP: char = '\0';
 
 impl Template {

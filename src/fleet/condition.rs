@@ -19,13 +19,13 @@ pub struct Condition {
 /// Results of a host's latest slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latest {
-    /// What the host is doing.
+    /// The present state of the host.
     pub state: State,
     /// The latest slot that ended.
     pub slot: Option<Slot>,
     /// Time at which that slot ended.
     pub at: Nanos,
-    /// How late it began.
+    /// The delay of its beginning.
     pub lateness: Duration,
     /// How long it lasted.
     pub took: Duration,

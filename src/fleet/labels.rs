@@ -1,6 +1,4 @@
 //! Labels: names with values that tell series apart.
-//!
-//! This module does not know the files that labels come from.
 
 use std::sync::Arc;
 

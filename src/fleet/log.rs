@@ -79,8 +79,8 @@ impl ToldMistakes {
 /// Time between two lines about trouble of one kind that goes on.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Trouble of a single sink, by kind. The first trouble of a kind has a line at once, and then
-/// there is one in a while.
+/// Trouble of a single sink, by kind. The first trouble of a kind has a line at once; later ones
+/// share a line now and then.
 #[derive(Debug)]
 pub struct Trouble<K> {
     told: BTreeMap<K, LastLine>,

@@ -1,8 +1,8 @@
 //! From a kernel's form to Cranelift IR.
 //!
-//! The function loops over segment rows. It first computes, once per segment, what
-//! does not depend on the lane. A loop over the lanes does the rest, or a loop over
-//! [groups of them](super::columns) where vectors suffice.
+//! The function loops over segment rows. It first computes, once per segment, the values that do
+//! not depend on the lane. A loop over the lanes does the rest, or a loop over [groups of
+//! them](super::columns) where vectors suffice.
 //!
 //! ```text
 //! entry ─► segment ─► lanes ─┐

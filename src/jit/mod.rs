@@ -48,7 +48,7 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
         return Ok(());
     }
     thread_local! {
-        /// What code is made in. Its memory serves the next compilation, too.
+        /// The contexts of the compiler. The next compilation uses their memory again.
         static KEPT: Cell<Option<(Context, FunctionBuilderContext)>> = const { Cell::new(None) };
     }
     let (mut module, target) = module::new_module()?;

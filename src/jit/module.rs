@@ -10,9 +10,9 @@ use super::error::JitError;
 use super::library::add_symbols;
 use super::target::Target;
 
-/// A module, and what it makes code for.
+/// A module, and the target of its code.
 pub(super) fn new_module() -> Result<(JITModule, Target), JitError> {
-    /// What code is made for does not change while the process runs.
+    /// The target of the code does not change while the process runs.
     static ISA: OnceLock<Result<(OwnedTargetIsa, Target), String>> = OnceLock::new();
     let isa = ISA.get_or_init(|| native_isa().map(|isa| (isa.clone(), target(&isa))));
     let (isa, target) = isa.clone().map_err(JitError::Unsupported)?;

@@ -264,8 +264,8 @@ impl Analysis {
     }
 }
 
-/// Adds what files before a text in its project say of its names: a name can be taken, and a
-/// help text can belong to a metric of theirs.
+/// Adds the names that earlier files of the project define. One of them can already have a name of
+/// the text, and a help text can belong to a metric there.
 fn follow<'o>(
     earlier: impl Iterator<Item = &'o Other>,
     registry: &Registry,

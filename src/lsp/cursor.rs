@@ -8,7 +8,7 @@ use crate::syntax::{is_of_name, is_space, name_mistake};
 /// Kind of the place of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within<'t> {
-    /// Where a metric, a function or a keyword may stand; the word so far.
+    /// In the place of a metric, a function or a keyword; the word so far.
     Word(&'t str),
     /// In `[`: the text before it, which has the instances, and the typed part of a name.
     Instance {
@@ -66,7 +66,7 @@ pub struct Call<'t> {
 /// The text before a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor<'t> {
-    /// Where the cursor is.
+    /// The place of the cursor.
     pub within: Within<'t>,
     /// The innermost call.
     pub call: Option<Call<'t>>,

@@ -58,7 +58,7 @@ struct Findings {
 }
 
 impl Findings {
-    /// True if the findings can depend on more than the operands. Those of cycles do, as a
+    /// True if the findings can depend on more than the operands. Findings about cycles do, as a
     /// cycle is reported where the search entered it.
     fn is_open(&self) -> bool {
         let mut codes = self.diagnostics.iter().map(|one| one.code);
@@ -197,7 +197,7 @@ impl DefinitionCache {
         self.analysis.definitions().filter(|one| !is_checked(one)).cloned().collect()
     }
 
-    /// Stores findings about some definitions. Those about the definitions that they need are
+    /// Stores findings about some definitions. Findings about the definitions that they need are
     /// stored as well, unless these were checked before.
     pub fn note(
         &mut self,

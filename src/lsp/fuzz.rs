@@ -22,8 +22,8 @@ use crate::text::cache::Remembered;
 /// replacement.
 ///
 /// # Panics
-/// A position leads elsewhere, a token stands outside of the text, or what the
-/// server offers cannot be computed.
+/// A position leads elsewhere, a token stands outside of the text, or an offer of the server cannot
+/// be computed.
 pub fn fuzz_lsp(data: &[u8]) {
     let [options, line, character, lines, width, rest @ ..] = data else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };

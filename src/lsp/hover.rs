@@ -43,8 +43,8 @@ const FOR_WINDOWS: usize = 1_000;
 /// Time between the two samples of a live source that a rate needs.
 const APART: Duration = Duration::from_millis(250);
 
-/// The hover text at an offset of a text. Without a source it shows what the text alone tells.
-/// A source that fails is closed.
+/// The hover text at an offset of a text. Without a source it shows only the facts in the text. A
+/// source that fails is closed.
 pub fn hover(
     analysis: &Analysis,
     offset: usize,

@@ -56,8 +56,8 @@ pub struct MainLoop<'c> {
     encoding: Encoding,
     tasks: Sender<Task>,
     events: Receiver<Event>,
-    /// Events of threads with a single task. The other channel closes when a thread ends on
-    /// which all depends.
+    /// Events of threads with a single task. The other channel closes when a thread ends that all
+    /// others need.
     single: (Sender<Event>, Receiver<Event>),
     texts: HashMap<String, Text>,
     /// The last revision of any text.
@@ -695,7 +695,7 @@ mod tests {
         let found = |server: &MainLoop<'_>| {
             server.texts["a:b"].checked.as_ref().map(|(_, found)| found.len())
         };
-        // What the threads tell of a text comes in two events.
+        // The threads report on a text in two events.
         let told = |server: &MainLoop<'_>| [(); 2].map(|()| server.events.recv().expect("told"));
         open(&mut server, "a.b = 1 +\n");
         let late = told(&server);

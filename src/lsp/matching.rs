@@ -1,6 +1,4 @@
 //! Matches a typed text with names.
-//!
-//! This module does not know what the names mean.
 
 /// Number of ranks.
 pub const RANKS: usize = 3;

@@ -1,6 +1,4 @@
 //! Places in a text: converts the protocol's lines and columns to byte offsets, and back.
-//!
-//! This module does not know what the text means.
 
 use std::ops::Range;
 
@@ -122,7 +120,7 @@ impl LineIndex {
     }
 }
 
-/// Those of some offsets at which a line begins; offset 0 must not be among them.
+/// The offsets in a range at which a line begins; offset 0 must not be in the range.
 fn starts_in(text: &str, offsets: Range<usize>) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     let end = offsets.end.min(bytes.len() + 1);

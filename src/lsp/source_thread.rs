@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, Sender};
 use lsp_server::RequestId;
 use pmderive_runtime::locks::lock;
 
@@ -200,7 +200,7 @@ impl Thread {
     fn next(&mut self, questions: &Receiver<Question>) -> Option<Question> {
         loop {
             let question = match self.checks.is_empty() {
-                true => match self.receive(questions)? {
+                true => match self.receive(questions).ok()? {
                     Some(question) => question,
                     None => continue,
                 },
@@ -216,16 +216,18 @@ impl Thread {
         }
     }
 
-    /// Waits for a question. While a source is missed, it looks for it now and then, and queues
-    /// the texts that were checked without it; `Some(None)` after such a look. `None` once all
-    /// senders are gone.
-    fn receive(&mut self, questions: &Receiver<Question>) -> Option<Option<Question>> {
+    /// Waits for a question. While a source is missing, it looks for the source now and then, and
+    /// queues the texts that were checked without it; `None` after such a look.
+    ///
+    /// # Errors
+    /// All senders are gone.
+    fn receive(&mut self, questions: &Receiver<Question>) -> Result<Option<Question>, RecvError> {
         if self.unchecked.is_empty() {
-            return questions.recv().ok().map(Some);
+            return questions.recv().map(Some);
         }
         match questions.recv_timeout(UNTIL_NEXT_LOOK) {
-            Ok(question) => return Some(Some(question)),
-            Err(RecvTimeoutError::Disconnected) => return None,
+            Ok(question) => return Ok(Some(question)),
+            Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
             Err(RecvTimeoutError::Timeout) => {}
         }
         for analysis in std::mem::take(&mut self.unchecked) {
@@ -239,7 +241,7 @@ impl Thread {
                 self.unchecked.push(analysis);
             }
         }
-        Some(None)
+        Ok(None)
     }
 
     /// Queues a text for checking, in its newest state.

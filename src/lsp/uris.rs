@@ -1,12 +1,12 @@
-//! URIs as editors write them. Some leave characters in paths as they are that RFC 3986 wants
-//! percent-encoded, such as brackets.
+//! URIs as editors write them. Some editors do not encode characters such as brackets in paths,
+//! although RFC 3986 requires it.
 
 use serde_json::Value;
 
 /// Names of members that are URIs in the messages of clients.
 const MEMBERS: [&str; 4] = ["uri", "rootUri", "oldUri", "newUri"];
 
-/// Encodes in all URIs of a message what may not stand in them.
+/// Encodes the characters that may not stand in the URIs of a message.
 pub fn encode_all(parameters: &mut Value) {
     match parameters {
         Value::Object(members) => {

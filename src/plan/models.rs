@@ -1,5 +1,5 @@
-//! Definitions whose typed trees differ in their metrics only get the same kernels. One of
-//! them is fused, and the others get copies of its steps.
+//! If the typed trees of definitions differ only in their metrics, the definitions get the same
+//! kernels. One of them is fused, and the others get copies of its steps.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use pmderive_runtime::program::{
 use super::fuse::Fusion;
 use crate::dag::Graph;
 
-/// The definitions that others are like, by the number of their typed trees.
+/// The fused definitions that serve as models, by the number of their typed trees.
 #[derive(Default)]
 pub struct Models(Vec<Option<Model>>);
 
@@ -18,7 +18,7 @@ pub struct Models(Vec<Option<Model>>);
 struct Model {
     /// The nodes of its typed tree.
     typed: Box<[NodeId]>,
-    /// Those that got columns.
+    /// The nodes that got columns.
     placed: Box<[NodeId]>,
     steps: Range<usize>,
 }
@@ -67,8 +67,8 @@ fn history_of(id: NodeId, graph: &Graph) -> Option<HistoryId> {
 }
 
 impl Model {
-    /// Does the same for a definition like it, of which nothing is placed. Nothing if that has
-    /// to do with nodes that are not in the typed trees.
+    /// Does the same for a similar definition that has no placements yet. `None` if this needs
+    /// nodes outside of the typed trees.
     fn copy_to(&self, fusion: &mut Fusion<'_>, typed: &[NodeId]) -> Option<()> {
         let Fusion { graph, steps, placements, .. } = fusion;
         let graph = &**graph;

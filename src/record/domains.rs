@@ -1,8 +1,8 @@
 //! Writes instance domains before values of their instances.
 //!
 //! An archive knows its domains at any time. A live source is asked again only
-//! if a metric has values of other instances than before, or if pmcd gives notice
-//! of changes, so a sample usually costs only its fetch.
+//! if a metric has values of other instances than before, or if pmcd gives notice of changes. So a
+//! sample usually costs only its fetch.
 
 use std::sync::Arc;
 

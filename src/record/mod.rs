@@ -42,7 +42,7 @@ pub use self::selection::{LeftOut, Notice};
 use self::selection::{Metric, Selection};
 use self::tidy::tidy;
 
-/// First and longest time from a look at what is left out of a live source to the next one.
+/// First and longest time from one look for left-out metrics of a live source to the next.
 const WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
 /// The result of a sample.
@@ -76,15 +76,15 @@ pub struct Recorder<S> {
     context: Session<S>,
     recording: Recording<S>,
     selection: Selection,
-    /// The metrics to fetch. While none can be recorded it has those of before: only
-    /// a fetch tells that metrics are back.
+    /// The metrics to fetch. If no metric can be recorded now, it has the former ones: only a fetch
+    /// tells that metrics are back.
     list: FetchList,
     batch: ResultBatch,
     /// Epoch of the source's metadata when the selection was looked up.
     epoch: u64,
     /// True if the source failed, so that it may now be another one.
     is_lost: bool,
-    /// The next look for what is left out.
+    /// The next look for metrics that are left out.
     retry: Option<Retry<Instant>>,
     /// True if there was a gap since the last record that is not marked yet.
     gap: bool,
@@ -188,9 +188,9 @@ impl<S: FetchSource> Recorder<S> {
     /// Fetches and writes a record.
     ///
     /// # Errors
-    /// The source failed: the next call reconnects if that may help. A gap is
-    /// marked when the source reports one. Or the archive cannot be written: everything before is complete,
-    /// and the recording should end.
+    /// The source failed: the next call reconnects if that may help. A gap is marked when the
+    /// source reports one. Or the archive cannot be written: everything before is complete, and the
+    /// recording should end.
     pub fn sample(&mut self) -> Result<Sampled, RecorderError> {
         let outcome = self.fetch_and_write();
         if let Err(RecorderError::Source(error)) = &outcome {
@@ -216,7 +216,7 @@ impl<S: FetchSource> Recorder<S> {
             // ones.
             self.select()?;
         }
-        // What was computed spans the mark if the source did not report the gap itself.
+        // The computed values span the mark if the source did not report the gap itself.
         if self.gap && !events.gap && !was_gap_known && self.forgets_at_marks() {
             fetched = Arc::clone(&self.selection.metrics);
             let Some(again) = self.fetch()? else { return Ok(Sampled::End) };
@@ -240,8 +240,8 @@ impl<S: FetchSource> Recorder<S> {
         !self.recording.is_archive && self.context.dialect() == Dialect::Fixed
     }
 
-    /// Fetches the list, and notes gaps. Behind a gap that is known no rate begins before it.
-    /// `None` at the end of the source's archive, which is marked, or of the time to record.
+    /// Fetches the list, and notes gaps. After a known gap, no rate begins before the gap. `None`
+    /// at the end of the source's archive, which is marked, or of the time to record.
     fn fetch(&mut self) -> Result<Option<FetchEvents>, RecorderError> {
         let forgets = self.forgets_at_marks();
         if self.gap && forgets {
@@ -255,14 +255,14 @@ impl<S: FetchSource> Recorder<S> {
             events => events?,
         };
         if forgets {
-            // Metrics that were left out begin anew when they are back.
+            // Metrics that were left out start without a previous sample when they are back.
             self.context.forget_absent();
         }
         let time = self.batch.timestamp();
         if self.recording.end.is_some_and(|end| time > end) {
             return Ok(None);
         }
-        // An agent that is there again counts anew, as one that pmcd has restarted.
+        // An agent that is back has reset its counters, like an agent that pmcd has restarted.
         self.gap |= events.gap || events.changes.agent_added();
         Ok(Some(events))
     }
@@ -343,7 +343,7 @@ impl<S: FetchSource> Recorder<S> {
             && let Some(last) = self.latest
         {
             let of_source = of_source.filter(|mark| (last..=time).contains(mark));
-            // What follows an archive's end may already have marked it.
+            // The code for an archive's end may already have written this mark.
             if of_source.is_none() || of_source != self.marked {
                 writer.mark(of_source.unwrap_or_else(|| behind(last, time)))?;
             }

@@ -77,7 +77,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What has happened, without the metric.
+    /// The event in words, without the metric.
     pub fn kind(&self) -> String {
         match self {
             Notice::LeftOut(_, reason) => format!("left out, {reason}"),
@@ -185,8 +185,8 @@ impl Selection {
         self.left_out.iter().map(|(name, reason)| (&**name, reason))
     }
 
-    /// Looks up all names, and notes the changes. True if a metric of the archive
-    /// is back that was left out.
+    /// Looks up all names, and notes the changes. Returns true if a metric of the archive is back
+    /// after it was left out.
     ///
     /// # Errors
     /// The source failed. Nothing has changed.

@@ -422,7 +422,7 @@ impl Expr {
         self.shape = NonZeroU64::new(NUMBERS.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// Lets `visit` change each name of a metric, but for that of `meta=`. It also gets the place.
+    /// Lets `visit` change each name of a metric, except that of `meta=`. It also gets the place.
     pub(super) fn each_name(&mut self, visit: &mut impl FnMut(&mut Arc<str>, Span)) {
         for node in &mut self.nodes {
             match &mut node.kind {

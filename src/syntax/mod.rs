@@ -75,7 +75,8 @@ pub(crate) use files::load::is_passed_over;
 pub(crate) use files::load::{BYTE_ORDER_MARK, Unreadable, is_hidden, mark_of};
 #[cfg(feature = "cli")]
 pub(crate) use files::load::{
-    ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, text_of,
+    ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, read_text_file,
+    text_of,
 };
 pub use files::load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
 pub(crate) use files::load::{definition_files, load_files, read_bounded};
@@ -200,7 +201,8 @@ fn read(
         if let Some(expr) = like_before(&tokens) {
             return right(expr);
         }
-        // What is refused again has the place and words of the first refusal.
+        // If the text is refused again, the diagnostic has the new place and the words of the first
+        // refusal.
         let error = error.clone();
         found = pcp_error::find(text, &tokens, language)
             .map_err(|again| Refusal { error, at: again.at });
@@ -208,7 +210,7 @@ fn read(
     match found {
         Ok(()) => {
             let mut expr = build(text, &tokens, origin, language, diagnostics);
-            // What is said about the first would be missing for the others.
+            // Diagnostics of the first expression would be missing for the others.
             if let Some(shapes) = shapes
                 && diagnostics.is_empty()
             {

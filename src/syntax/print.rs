@@ -2,7 +2,7 @@
 //!
 //! It puts one blank around infix operators, and prints only the parentheses
 //! that the tree needs. The text of a tree without error nodes parses to the
-//! same tree. Units are spelled anew.
+//! same tree. Units get their usual spelling.
 
 use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, PerNode, UnaryOp};
 use super::keywords::{ANON_TYPES, spelling};

@@ -108,7 +108,7 @@ mod tests {
         (last, reader.shapes.known.len())
     }
 
-    /// An expression like an earlier one is what it is without that one.
+    /// An expression like an earlier one has the same tree as without the earlier one.
     #[test]
     fn expressions_like_earlier_ones() {
         let parts = |parsed: Option<ParsedExpr>| parsed.map(|one| (one.expr, one.error));

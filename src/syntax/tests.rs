@@ -127,7 +127,8 @@ fn trees_are_those_of_libpcp() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Rows are mistakes of each kind and random tokens. Those with the key `differs` record what is answered instead of libpcp's mistakes.
+/// Rows are mistakes of each kind and random tokens. Rows with the key `differs` record our
+/// answers, which replace libpcp's mistakes.
 #[test]
 fn refusals_are_those_of_libpcp() {
     let mut failures = Vec::new();

@@ -1,8 +1,7 @@
 //! The tokens of an expression.
 //!
-//! [`RawToken`] is what a character class alone can tell, by logos. [`Token`]
-//! is what the grammar reads; the lexer makes it from raw tokens and their
-//! surroundings.
+//! A [`RawToken`] depends on its characters alone; logos finds it. The grammar reads a [`Token`];
+//! the lexer makes it from raw tokens and their surroundings.
 
 use logos::Logos;
 

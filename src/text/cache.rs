@@ -2,7 +2,7 @@
 //! Most lines stay the same, so their results are in the cache.
 //!
 //! The caller tells when a reading begins and ends. At the end the cache drops the results that
-//! the reading did not use. The cache does not know what the results are.
+//! the reading did not use.
 
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,6 @@
 //! Writes JSON: objects, lists and strings.
 //!
-//! Callers append piece by piece to one string. This module does not know what the objects
-//! mean.
+//! Callers append piece by piece to one string.
 
 use std::fmt::{Display, Write as _};
 

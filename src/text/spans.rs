@@ -197,8 +197,13 @@ impl SourceMap {
     /// The start of a span, as in `shop.conf:3:14`. `None` for a span outside this map.
     pub fn place(&self, span: Span) -> Option<String> {
         let text = self.texts.get(&span.source)?;
-        let (line, column) = self.line_column(span.source, span.start);
+        let (line, column) = self.start_of(span);
         Some(format!("{}:{line}:{column}", text.name))
+    }
+
+    /// Line and column of the start of a span, as [`SourceMap::line_column`].
+    pub fn start_of(&self, span: Span) -> (usize, usize) {
+        self.line_column(span.source, span.start)
     }
 
     /// Line and column of a byte offset, both from 1. The column counts

@@ -96,7 +96,7 @@ pub fn compare(expected: &ExpectedTimelines, at: (usize, Duration), got: &Got<'_
     failures
 }
 
-/// True if an item is what an instance has, whose actual value is `actual`.
+/// True if an item agrees with an instance whose actual value is `actual`.
 fn is_met(item: &Item, instance: Option<&str>, got: &Got<'_>, actual: Option<Value<'_>>) -> bool {
     match (item, got) {
         (Item::Any, _) => true,

@@ -1,6 +1,6 @@
 //! Names of groups of hosts, such as `{rack="a",dc="x"}`, read as labels.
 //!
-//! Users choose blanks and the order of labels. This module does not know the labels of hosts.
+//! Users choose blanks and the order of labels.
 
 use std::ops::Range;
 

@@ -72,9 +72,8 @@ pub fn run(
         let usable = usable(file, &registry, engine);
         Probes::new(&registry, |one| usable.contains(&one.name), sources)
     });
-    let found_before = found.clone();
     let mut tester =
-        Tester { file, registry, is_whole, sources, engines, found: found_before, probes };
+        Tester { file, registry, is_whole, sources, engines, found: found.clone(), probes };
     let mut reports = Vec::new();
     for case in &file.cases {
         #[cfg(feature = "fleet")]
@@ -90,12 +89,10 @@ pub fn run(
             reports.push(report);
             continue;
         }
-        let report = tester.case(case, diagnostics);
-        reports.push(report);
+        reports.push(tester.case(case, diagnostics));
     }
     for rejected in &file.rejected {
-        let report = tester.rejected(rejected, diagnostics);
-        reports.push(report);
+        reports.push(tester.rejected(rejected, diagnostics));
     }
     let warnings = tester.engines.iter().filter_map(|(_, engine)| engine.take_warning()).collect();
     // A mistake that a test expects is not reported.

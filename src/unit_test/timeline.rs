@@ -13,8 +13,7 @@
 //!          | "*"                                 any result
 //! ```
 //!
-//! Runs are kept as written, so a timeline needs no more memory than its text. This module does
-//! not know which items are allowed at a place.
+//! Runs are kept as written, so a timeline needs no more memory than its text.
 
 use std::fmt;
 use std::ops::Range;

@@ -35,7 +35,6 @@ replays! {
 
 #[cfg(feature = "fleet")]
 replays! {
-    partials: pmderive::fuzz::fuzz_partials;
     serve_config: pmderive::fuzz::fuzz_serve_config;
     sinks: pmderive::fuzz::fuzz_sinks;
     targets: pmderive::fuzz::fuzz_targets;

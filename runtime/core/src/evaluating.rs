@@ -1,8 +1,7 @@
 //! Fetches from a blocking source and evaluates the result, in one call.
 //!
-//! The evaluator says what it needs; here the source is asked for it: values, and
-//! facts about instances. For sources whose calls are futures,
-//! `pmderive_client::context` does it.
+//! The evaluator requests values and facts about instances; this module asks the source for them.
+//! For sources whose calls are futures, `pmderive_client::context` does it.
 
 use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use crate::source::{FetchEvents, FetchSource, SourceError};
@@ -23,7 +22,7 @@ impl Evaluator {
         Ok((self.evaluate_fetched(events, source, workspace)?, events))
     }
 
-    /// Evaluates the batch of a workspace: what the source has just given for
+    /// Evaluates the batch of a workspace. It holds the source's latest answer to
     /// [`Evaluator::requests`], with these events.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub trait Position: Copy {
     fn at(index: usize) -> Self;
 }
 
-/// Makes types of positions, each with its visibility, and what it is a position in.
+/// Makes types of positions, each with its visibility and a comment that names its list.
 ///
 /// ```
 /// pmderive_core::positions! {
@@ -146,7 +146,7 @@ impl<P: Position, T> Per<P, T> {
         self.values.binary_search_by(order).map(P::at).map_err(P::at)
     }
 
-    /// Makes as many of them: leaves some out at the end, or adds what `make` gives.
+    /// Changes the number of values: drops some at the end, or adds results of `make`.
     pub fn resize_with(&mut self, count: usize, make: impl FnMut() -> T) {
         self.values.resize_with(count, make);
     }

@@ -50,7 +50,7 @@ impl Files {
         self.substitute = Some(contents);
     }
 
-    /// Begins a fetch: what was read before is out of date.
+    /// Begins a fetch: earlier readings are out of date.
     pub fn begin(&mut self) {
         self.fetch += 1;
     }

@@ -69,8 +69,8 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 ///   read.
 /// - An entry has the status `PM_ERR_VALUE` until the first fetch; libpcp
 ///   leaves the caller's variable as it was.
-/// - After a gap, such as a restart of an agent or a mark in an archive, rates
-///   begin anew with `PM_ERR_AGAIN`.
+/// - After a gap, such as a restart of an agent or a mark in an archive, rates start again with
+///   `PM_ERR_AGAIN`.
 /// - If the time of the source has not moved forward since the previous fetch,
 ///   there is no rate (`PM_ERR_AGAIN`); libpcp divides by a nanosecond.
 /// - An instance of an archive is found whenever it existed, not only now and
@@ -246,8 +246,8 @@ impl<S: FetchSource> FetchGroup<S> {
         Ok(events)
     }
 
-    /// Compares the recipes with the present descriptors of their metrics. Where the source
-    /// does not tell these, there is no value until it does.
+    /// Compares the recipes with the present descriptors of their metrics. If the source does not
+    /// give them, there is no value until it does.
     fn compare_recipes(&mut self) {
         let epoch = self.source.metadata_epoch();
         let of_items = self.items.iter_mut().map(|slot| &mut slot.recipe);

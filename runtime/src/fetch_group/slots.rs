@@ -1,5 +1,4 @@
-//! The entries of a group: what each reads from a result, and the value that it
-//! keeps until the next.
+//! The entries of a group. Each reads its values from a result, and keeps them until the next.
 
 use std::sync::Arc;
 

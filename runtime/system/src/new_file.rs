@@ -2,13 +2,11 @@
 //!
 //! Input: a folder, and later a name. Output: a file to write to.
 //!
-//! The file has no name until it is given one (`O_TMPFILE` of open(2)), so
-//! nothing of it remains however the process ends. Where the file system cannot
-//! do that, the file has a temporary name, which is removed when the file is
-//! dropped. A killed process leaves the temporary name behind. Therefore the
-//! file is locked while it is open. The next process that creates a file with
-//! the same affixes removes the unlocked ones. This module does not know the
-//! contents.
+//! The file has no name until it is given one (`O_TMPFILE` of open(2)), so nothing of it remains,
+//! even after a kill of the process. Where the file system cannot do that, the file has a temporary
+//! name, which is removed when the file is dropped. A killed process leaves the temporary name
+//! behind. Therefore the file is locked while it is open. The next process that creates a file with
+//! the same affixes removes the unlocked ones.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions, TryLockError};

@@ -80,7 +80,7 @@ fn can_start() -> bool {
     false
 }
 
-/// Reports why a test does not run. Where all tests have to run, it fails.
+/// Reports why a test does not run. In CI all tests have to run, so there it fails.
 pub fn not_run(obstacle: &str) {
     assert!(std::env::var("CI").is_err(), "{obstacle}");
     eprintln!("NOT RUN: {obstacle}");

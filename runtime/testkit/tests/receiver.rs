@@ -1,5 +1,4 @@
-//! The receiver from outside: what it accepts, what it complains about, and its
-//! scripted answers.
+//! The receiver from outside: accepted requests, complaints, and scripted answers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -180,7 +179,7 @@ fn it_answers_as_its_script_says() {
     receiver.always(Reply::Never);
     let mut stream = TcpStream::connect(receiver.address()).expect("it listens");
     stream.write_all(&sent(&body(9))).expect("it reads");
-    // It will not answer however long one waits.
+    // It never answers.
     stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a socket");
     let error = stream.read(&mut [0]).expect_err("no answer");
     assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
@@ -211,7 +210,7 @@ async fn it_is_late_in_virtual_time() {
     assert_eq!(receiver.requests().len(), 2);
 }
 
-/// Against what others compress.
+/// Expands the output of other compressors.
 #[test]
 fn everything_is_decompressed() {
     let mut choices = Choices(1);

@@ -47,7 +47,7 @@ fn small(hosts: u32) -> Plan {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ClientView {
     right: usize,
-    /// Metrics of a class that the host was no longer of.
+    /// Metrics of a class that the host had left.
     gone: usize,
     failures: usize,
 }
@@ -144,7 +144,7 @@ fn all_values_are_the_models_whatever_happens() {
     for seed in 0..5 {
         let (log, seen) = run(seed, 20, 360, &script);
         for seen in seen {
-            // 20 metrics in 360 rounds, less what went wrong.
+            // 20 metrics in 360 rounds, without the failures.
             assert!(seen.right > 20 * 180 && seen.failures > 0, "{seen:?}");
         }
         // Numbers are left out.

@@ -33,8 +33,8 @@ const fn part(records: usize, end: Result<Timestamp, i32>) -> Outcome {
     Read { records, status: -12373, end }
 }
 
-/// libpcp's results for the damaged archives of its test suite. Where this
-/// reader knows better, its own results.
+/// libpcp's results for the damaged archives of its test suite. Where this reader knows better, the
+/// table has its own results.
 const DAMAGED: &[(&str, Outcome)] = &[
     ("541380", LABEL),
     ("ace", LABEL),

@@ -213,8 +213,8 @@ fn at_the_time_of_a_record_its_values_are_delivered() {
     }
 }
 
-/// A batch that is used again holds what a fresh one would: as long as only
-/// numbers change they are all that is written.
+/// A reused batch has the same contents as a fresh one, although it only gets new numbers while
+/// only numbers change.
 #[test]
 fn results_do_not_depend_on_those_before() {
     for path in archives() {

@@ -1,6 +1,6 @@
 //! The archive source against real archives: those recorded for this project
-//! (`tests/archives` at the top level), those of PCP's own test suite, and
-//! what PCP's tools say about both.
+//! (`tests/archives` at the top level), and those of PCP's own test suite. Also compares with the
+//! output of PCP's tools about both.
 
 mod damage;
 mod described;

@@ -168,8 +168,8 @@ fn is_just_before(case: &Case, mark: Timestamp) -> bool {
     })
 }
 
-/// Leaves off what comes after the last record: unless it reads the last
-/// archive at that moment, libpcp answers one more fetch.
+/// Leaves off everything after the last record: unless it reads the last archive at that moment,
+/// libpcp answers one more fetch.
 fn leave_off_end(answer: &mut Vec<String>, end: Timestamp) {
     let is_behind = |line: &String| {
         let stamp = line.strip_prefix("@ ").and_then(|stamp| stamp.split_once('.'));
@@ -339,7 +339,7 @@ fn archives_that_cannot_be_used_are_left_out() {
     assert_eq!(context.time_zone().expect("known").as_deref(), Some("UTC0"));
     assert_eq!(&*context.label().timezone, "UTC0");
 
-    // Damage in the middle: what comes before and behind it is read.
+    // Damage in the middle: the records before and behind it are read.
     let good = fs::read(file("b.0")).expect("a file");
     fs::write(file("b.0"), &good[..good.len() - 100]).expect("a file");
     let mut context = ArchiveContext::open(&all).expect("the labels are good");

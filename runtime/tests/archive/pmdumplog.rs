@@ -141,8 +141,8 @@ fn records(lines: impl Iterator<Item = String>) -> impl Iterator<Item = Dumped> 
     })
 }
 
-/// Compares one value; what pmdumplog prints of aggregates and events, and of
-/// blocks whose type is wrong, is not looked at.
+/// Compares one value. It ignores pmdumplog's output about aggregates, events, and blocks of a
+/// wrong type.
 fn same_value(desc: &MetricDesc, value: Option<RawValueRef<'_>>, text: &str) -> bool {
     let number = |value: f64, tolerance: f64| match text.trim() {
         "nan" | "-nan" => value.is_nan(),

@@ -1,11 +1,10 @@
 //! Real archives, read and written again: PCP's tools and our reader find the
 //! same in the copy.
 //!
-//! Old archives hold a little that the writer refuses: values of instances
-//! without a name, instances of metrics without a domain, blocks of a wrong
-//! type. The copy corrects it. Where pmdumplog would see that, it prints the
-//! metadata only. Lists of instances that repeat the one before are not
-//! written.
+//! Old archives have some data that the writer refuses: values of instances without a name,
+//! instances of metrics without a domain, blocks of a wrong type. The copy corrects them. Where
+//! pmdumplog would show the corrections, it prints only the metadata. Lists of instances that
+//! repeat the one before are not written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ pub struct Contents {
     records: Vec<FetchResult>,
 }
 
-/// Adds what is new at the end of a history.
+/// Adds new contents at the end of a history.
 fn extend<T: PartialEq>(history: &mut Vec<(Timestamp, T)>, time: Timestamp, new: T) {
     let time = Timestamp { nsec: time.nsec / 1000 * 1000, ..time };
     if history.last().is_none_or(|(_, last)| *last != new) {
@@ -44,8 +43,8 @@ fn extend<T: PartialEq>(history: &mut Vec<(Timestamp, T)>, time: Timestamp, new:
     }
 }
 
-/// Reads everything, times to the microsecond; and what the descriptors are.
-/// The inner error is damage, up to which everything was read.
+/// Reads everything, with times to the microsecond, and the descriptors. The inner error is damage,
+/// up to which everything was read.
 fn read(path: &Path) -> Result<(Contents, HashMap<Pmid, MetricDesc>, ArchiveContext), String> {
     let failed = |error: &dyn std::error::Error| error.to_string();
     let mut contents = Contents::default();
@@ -81,9 +80,8 @@ fn read(path: &Path) -> Result<(Contents, HashMap<Pmid, MetricDesc>, ArchiveCont
     }
 }
 
-/// Corrects what the writer refuses. Returns the number of values that
-/// pmdumplog then prints differently: omitted ones, and those read in another
-/// type.
+/// Corrects the data that the writer refuses. Returns the number of values that pmdumplog then
+/// prints differently: omitted ones, and those read in another type.
 fn put_right(
     record: &mut FetchResult,
     descs: &HashMap<Pmid, MetricDesc>,

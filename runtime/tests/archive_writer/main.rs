@@ -1,5 +1,5 @@
-//! The archive writer: our reader and PCP's tools read its archives, and find
-//! what the writer was given.
+//! The archive writer: our reader and PCP's tools read its archives, and find the data given to the
+//! writer.
 
 mod copies;
 mod crash;

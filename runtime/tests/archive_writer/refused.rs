@@ -207,8 +207,7 @@ fn bad_calls_are_refused_and_leave_no_trace() {
 }
 
 /// Until the first record nothing is on disk, not even while a file waits for
-/// its name. The next writer takes over what a killed process leaves there in
-/// between.
+/// its name. The next writer takes over the files that a killed process leaves there in between.
 #[test]
 fn an_archive_comes_into_being_as_a_whole() {
     let folder = scratch();
@@ -359,7 +358,7 @@ fn fills_the_disk() {
     };
     println!("refused at record {number}: {error}");
     assert!(matches!(error, WriteError::Io { .. }), "{error}");
-    // The same again, and what still fits.
+    // The same again, and texts that still fit.
     let sets = vec![raw(7, &[(-1, block(6, 100))])];
     writer.record(&result(START.sec + number, 0, sets)).expect_err("it is full");
     drop(writer);

@@ -239,7 +239,7 @@ pub fn answers(from: &From, steps: &[Step], counter_wraps: bool) -> Vec<String> 
                 // The time of a failure is now.
                 let time = if status < 0 { NOW.into() } else { format!("{sec}.{usec:06}") };
                 lines.push(time);
-                // Rates begin anew, whatever libpcp computes from the
+                // Rates start without a previous sample, whatever libpcp computes from the
                 // difference.
                 let is_gap = fetched.is_ok_and(|events| events.gap);
                 lines.extend(entries.iter().map(|entry| {

@@ -36,7 +36,7 @@ fn event(
     Step::Event { metric, instance: text(instance), field, scale: text(scale), code, most }
 }
 
-/// Numbers that stay what they are.
+/// Numbers that stay the same.
 fn constant() -> Vec<Step> {
     let mut steps = Vec::new();
     for code in I32..=STRING {

@@ -50,8 +50,7 @@ fn whatever_comes_first_all_is_right_once_the_peer_behaves() {
         let is_honest = choices.below(2) == 0;
         let first = &conversations[choices.below(conversations.len())];
         let (host, mut client) = first.begin();
-        // A store would make other values right, and questions need what the
-        // peer can do.
+        // A store would make other values right, and questions depend on the features of the peer.
         let fits = |one: &&Conversation| one.features == first.features && one.name != "a store";
         let questions: Vec<&Conversation> = conversations.iter().filter(fits).collect();
         for step in 0..12 {

@@ -22,7 +22,7 @@ fn a_reply_cut_short_is_an_error_that_says_where() {
     each(|conversation, right, reply| {
         for len in 0..reply.len() {
             let found = conversation.struck(Fault::Garble(Garble::Truncate(len))).0;
-            // Servers differ in what follows texts: here it is one byte of padding.
+            // Servers differ in the bytes after texts: here it is one byte of padding.
             if conversation.name == "text" && len == reply.len() - 1 {
                 assert_eq!(found.expect("all of the text"), right);
                 continue;
@@ -49,8 +49,8 @@ fn surplus_bytes_are_found() {
         for count in [1, 3, 4, 8, 4096] {
             let fault = Fault::Garble(Garble::Extend(vec![0; count]));
             let found = conversation.struck(fault).0;
-            // Servers differ in what follows texts, LABEL may have padding, and
-            // an ERROR one word more.
+            // Servers differ in the bytes after texts, LABEL may have padding, and an ERROR one
+            // word more.
             let free = match conversation.name {
                 "text" => true,
                 "a store" => count == 4,

@@ -140,7 +140,7 @@ fn what_is_unknown_has_the_status_of_libpcp() {
         TextSubject::Metric(metric),
         TextSubject::Domain(InDom::new(60, 1)),
     ];
-    // The first one has no other text than its one line.
+    // The first one has only its one line of text.
     for kind in [TextKind::Help, TextKind::OneLine] {
         let found = host.text_of_each(&subjects, kind).expect("answers");
         assert_eq!(

@@ -20,7 +20,7 @@ use pmderive_testkit::fake_pmcd::{
 fn large_lists_are_split_and_pipelined_without_blocking_each_other() {
     let pmcd = FakePmcd::start(numbers_host(200_000));
     let mut host = open(&pmcd);
-    // Requests and replies are several times what sockets hold.
+    // Requests and replies are several times as long as the buffers of sockets.
     let pmids: Vec<Pmid> = (0..200_000).map(Pmid).collect();
     let list = FetchList::new(pmids.clone(), vec![InDom(3), InDom(4)]);
     let mut batch = ResultBatch::default();
@@ -179,7 +179,7 @@ fn what_is_new_or_gone_is_known_after_the_next_fetch() {
     assert_eq!(after, [Err(PmStatus::NAME), Ok(later)]);
     let sets = batch.parts().iter().flat_map(|part| part.sets());
     assert_eq!(sets.map(|set| set.count).collect::<Vec<_>>(), [Err(PmStatus::PMID)]);
-    // A restart breaks the connection, and counters begin anew.
+    // A restart breaks the connection and resets the counters.
     pmcd.host().restart(|world| {
         let count = Script::Counter { start: 5, per_second: 1.0 };
         world.add(Metric::new("m.1", count).numbered(Pmid(1)));

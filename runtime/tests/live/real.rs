@@ -1,4 +1,4 @@
-//! The live source against a real pmcd, compared with what PCP's own tools print.
+//! The live source against a real pmcd, compared with the output of PCP's own tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -92,7 +92,7 @@ fn stores_that_cannot_be_say_why() {
     assert_eq!(read.sets, [values(long, number(77))]);
 }
 
-/// Agents decide what a name stands for.
+/// Agents decide about the meaning of a name.
 #[test]
 fn agents_are_asked_for_single_instances() {
     let Some(pmcd) = RealPmcd::start() else { return };
@@ -179,7 +179,7 @@ fn profiles_choose_instances() {
     assert_eq!(result.sets[0].outcome.as_ref().map(Vec::len), Ok(1), "the profile is replicated");
 }
 
-/// Some metric of many names, to compare what two contexts make of it.
+/// Some metric of many names, to compare the answers of two contexts.
 const NAMES: [&str; 6] = [
     "sample.bin",
     "sample.string.hullo",

@@ -1,5 +1,5 @@
-//! A context whose peer goes away: when it tries again, and what it sends over
-//! the new connection.
+//! A context whose peer goes away: the times of its attempts, and its messages over the new
+//! connection.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn attempts_wait_longer_each_time() {
         // An automatic attempt waits up to a quarter longer.
         pass(delay / 4.0 + 0.001);
     }
-    // A success begins anew.
+    // A success ends the waiting; the next failure starts with the first pause.
     Direct::attach("memory", &peer);
     assert!(fetch(&mut host).expect("values"), "a gap");
     peer.drop_connections();
@@ -142,7 +142,7 @@ fn an_error_after_a_profile_ends_the_connection() {
     assert!(fetch(&mut host).expect("values"), "a gap");
 }
 
-/// Giving up a call costs that context its connection, and no other anything.
+/// Giving up a call costs that context its connection, and does not affect other contexts.
 #[tokio::test]
 async fn a_call_that_is_given_up_takes_its_connection_along() {
     let peers = [0, 1].map(|_| FakePmcd::start(numbers_host(10)));

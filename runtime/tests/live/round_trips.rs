@@ -109,8 +109,8 @@ fn failures_are_explained_all_together() {
     }
 }
 
-/// Questions of any kinds go out together, and so do the second ones about
-/// what has no answer at first.
+/// Questions of any kinds go out together, and so do the second questions, about items without an
+/// answer at first.
 #[test]
 fn questions_of_all_kinds_share_one() {
     let mut host = peer(1000);

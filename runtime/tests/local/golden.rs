@@ -3,8 +3,7 @@
 //!
 //! `linux-modern` is a machine with a present-day kernel. `linux-2.6` is an old
 //! one that lacks much. `linux-broken` has lines cut off, malformed numbers and
-//! bytes that are not text. `UPDATE_GOLDEN=1` writes the values anew; read them
-//! before you commit.
+//! bytes that are not text. `UPDATE_GOLDEN=1` writes the values again; read them before you commit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -109,7 +109,7 @@ fn paragraphs<'t>(text: &'t str, names: &[String]) -> Vec<&'t str> {
     paragraphs
 }
 
-/// A paragraph of what pminfo prints.
+/// A paragraph of pminfo's output.
 fn metric(paragraph: &str) -> Option<(String, Rendered)> {
     let mut lines = paragraph.trim_matches('\n').lines();
     let (name, pmid) = lines.next()?.split_once(' ')?;

@@ -18,7 +18,7 @@ use crate::render::{Rendered, render};
 /// Rounds of fetches after which a value must have agreed once.
 const ROUNDS: usize = 20;
 
-/// Differences that are meant, by the beginning of the metric's name.
+/// Intended differences, by the beginning of the metric's name.
 const MEANT_ON_ANY_HOST: &[(&str, &str)] = &[
     ("network.interface.speed", "a speed of -1 means that it is unknown"),
     ("network.interface.baudrate", "a speed of -1 means that it is unknown"),

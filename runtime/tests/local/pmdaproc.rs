@@ -11,7 +11,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource};
 use crate::pcp::Pcp;
 use crate::render::render;
 
-/// Differences that are meant, by name, with what is right.
+/// Intended differences by name, with the right answer.
 const MEANT: &[(&str, &str)] = &[
     ("proc.psinfo.priority", "pmdaproc delivers the real-time priority instead"),
     ("proc.memory.maps", "several lines, which this test does not take apart"),

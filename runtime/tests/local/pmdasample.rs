@@ -27,7 +27,7 @@ fn descriptors_and_constants_are_pmdasamples() {
         let is_constant = ["one", "ten", "hundred", "million", "null", "hullo", "write_me"]
             .iter()
             .any(|last| ours.name.ends_with(last));
-        // The agent's own output is what pmdasample's bins of 64 bits are about.
+        // In pmdasample, the bins of 64 bits are about the agent's own output.
         let is_bin = ours.name.ends_with("bin") && !ours.name.contains("longlong");
         if is_constant || is_bin {
             assert_eq!(ours.values, theirs.values, "{}", ours.name);

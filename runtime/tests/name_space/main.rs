@@ -274,7 +274,7 @@ fn names_of_a_file_replace_those_of_a_source() {
     assert_eq!(found, [Ok(load_pmid), name, Ok(load_pmid), nonleaf, name]);
     let all = source.traverse("").unwrap();
     assert!(all.iter().any(|name| name == "mine.load") && all.iter().any(|name| name == load));
-    // No agent fills it, and it exists all the same.
+    // No agent fills it, but it exists.
     assert!(all.iter().any(|name| name == "dyn"), "{all:?}");
     assert!(!all.iter().any(|name| name == pages || name.starts_with("dyn.")), "{all:?}");
     let children = source.children("kernel").unwrap().unwrap();

@@ -13,7 +13,7 @@ fn at(sec: i64) -> Timestamp {
     Timestamp { sec, nsec: 0 }
 }
 
-/// Deliberate differences: zone, second, and what libpcp shows.
+/// Deliberate differences: zone, second, and libpcp's output.
 const DIFFERENCES: &[(&str, i64, &str, &str)] = &[
     // glibc reads the changes of this zone from the file of New York. From 2038
     // on it also uses the offset of New York.

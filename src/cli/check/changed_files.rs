@@ -173,7 +173,7 @@ fn depending(mut names: HashSet<String>, registry: &Registry) -> HashSet<String>
 const OF_HOOKS: [&str; 5] =
     ["GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"];
 
-/// Runs git in a directory and returns what it prints.
+/// Runs git in a directory and returns its output.
 fn git(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, Stop> {
     let mut command = Command::new("git");
     for name in OF_HOOKS {

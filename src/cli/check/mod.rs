@@ -1,8 +1,8 @@
 //! `pmderive check`: shows every mistake in definitions and expressions.
 //!
-//! With a source it checks everything that evaluation needs. Without one it checks only what
-//! the texts tell. Definitions over a fleet are checked together with those of its hosts; the
-//! source then stands for the hosts.
+//! With a source it checks everything that evaluation needs. Without one it checks only the texts.
+//! Definitions over a fleet are checked together with those of its hosts; the source then stands
+//! for the hosts.
 
 mod arguments;
 mod changed_files;
@@ -220,8 +220,8 @@ fn check(
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
 }
 
-/// Counts definitions and expressions, refused ones included, and lines that should be a
-/// definition but are none.
+/// Counts definitions and expressions, refused ones included, and lines that should be a definition
+/// but are not.
 fn count(definitions: &CommandDefinitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);

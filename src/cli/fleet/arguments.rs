@@ -16,10 +16,10 @@ use crate::escape;
 use crate::fleet::aggregates::{self, HostMetrics, unknown_labels};
 use crate::fleet::config::Limits;
 use crate::fleet::labels::Labels;
-use crate::fleet::plan::bounded;
 use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{MAX_FILE_BYTES, Targets};
 use crate::syntax::ast::NodeKind;
+use crate::syntax::read_text_file;
 use crate::text::SourceMap;
 
 /// Arguments that name definitions over a fleet, and its hosts.
@@ -115,7 +115,7 @@ impl FleetArguments {
             let cannot = |reason: String| {
                 Stop::Usage(format!("cannot read {}: {reason}", escape::path(path)))
             };
-            let text = bounded(path, MAX_FILE_BYTES).map_err(cannot)?;
+            let text = read_text_file(path, MAX_FILE_BYTES).map_err(cannot)?;
             let source = sources.add(escape::path(path), text);
             let limit = Limits::default().targets;
             targets.read(source, GroupId(0), &labels, limit, sources, diagnostics);

@@ -63,7 +63,7 @@ impl CheckedFleet {
         definitions.flat_map(|one| stages::operands_of(one, hosts, self.is_open)).collect()
     }
 
-    /// Checks what needs no metadata.
+    /// Finds the mistakes that need no metadata.
     pub fn check_groups(&self, language: Language, diagnostics: &mut Diagnostics) {
         let definitions = self.definitions.iter();
         definitions.for_each(|one| diagnostics.extend(stages::different_groups(one, language)));

@@ -142,10 +142,10 @@ fn unknown_part(word: &str, command: &str, parts: &[String]) -> Stop {
 /// Number of topics that are suggested for a word, at most.
 const MOST_TOPICS: usize = 3;
 
-/// Occurrences in the text that one in a heading is worth.
+/// One occurrence in a heading counts as this many in the text.
 const WORTH_OF_HEADING: usize = 10;
 
-/// The topics that contain a word most often, outside of what commands print.
+/// The topics that contain a word most often, outside of the output of commands.
 fn topics_about(word: &str) -> Vec<&'static str> {
     let word = word.to_lowercase();
     // `aggregates` also finds `aggregate`.

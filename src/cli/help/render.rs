@@ -2,9 +2,9 @@
 //! wrapped, code stays as it is, tables get columns, and headings are bold where the
 //! terminal shows that.
 //!
-//! It handles what the manual uses: headings, paragraphs, lists, fenced and indented blocks,
-//! tables, references, `code`, **strong** words and comments. The pages are the project's own,
-//! so the renderer trusts them.
+//! It handles the forms that the manual uses: headings, paragraphs, lists, fenced and indented
+//! blocks, tables, references, `code`, **strong** words and comments. The pages are the project's
+//! own, so the renderer trusts them.
 
 /// Widest prose: longer lines are hard to read.
 const WIDEST: usize = 100;
@@ -87,8 +87,8 @@ fn cells(line: &str) -> Vec<String> {
     parted.split('|').map(|cell| plain(&cell.trim().replace('\u{1}', "|"))).collect()
 }
 
-/// The text without what only a browser shows. A link becomes its text, a reference the command
-/// that shows its topic.
+/// Removes the parts that only a browser shows. A link becomes its text; a reference becomes the
+/// command that shows its topic.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

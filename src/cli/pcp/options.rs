@@ -1,7 +1,8 @@
 //! The options that the commands named after PCP's tools share, see pmGetOptions(3). This
 //! module opens their source; errors are in the words of those tools.
 //!
-//! Options of a single tool are in its file. This module prints nothing about the source.
+//! Options of a single tool are in its file. This module prints mistakes and warnings.
+//! [`ToolSource`] prints the notes about the source.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -138,7 +139,7 @@ impl PcpOptions {
         Ok(source)
     }
 
-    /// PCP's tools have none without an option for it.
+    /// The patience with a source that fails. PCP's tools have none without an option for it.
     fn patience(&self, dialect: Dialect) -> Patience {
         match (self.retry.retry, dialect) {
             (None, Dialect::Pcp6_0 | Dialect::Pcp7_2) => Patience::new(Retry::For(Duration::ZERO)),

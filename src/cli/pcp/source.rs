@@ -1,7 +1,5 @@
 //! The open source of a command named after one of PCP's tools. With it are its derived
 //! metrics, the chosen time and zone, and the damage found.
-//!
-//! This module prints nothing.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -159,8 +157,8 @@ impl ToolSource {
         (start, end.ok())
     }
 
-    /// The stretch of time that options choose (`pmGetContextOptions(3)`). Options that cannot
-    /// be followed are reported.
+    /// The stretch of time that options choose (`pmGetContextOptions(3)`). An ignored alignment is
+    /// reported.
     ///
     /// # Errors
     /// One of the options makes no sense.

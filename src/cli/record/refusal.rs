@@ -75,9 +75,9 @@ pub fn refuse(
     Ok(outcome)
 }
 
-/// Reports definitions below groups that will not be recorded. Those of the system with missing
-/// operands are counted; any other is a failure. So is one that a metric of the source hides;
-/// if an argument names it, that is a mistake.
+/// Reports definitions below groups that will not be recorded. Definitions of the system with
+/// missing operands are only counted; any other is a failure. A definition that a metric of the
+/// source hides is a failure, too. If an argument defines it, that is a mistake.
 pub fn refuse_below(
     recorder: &mut Recorder<Context>,
     arguments: &RecordArguments,

@@ -80,8 +80,7 @@ impl SampleArguments {
         Ok(definitions)
     }
 
-    /// Opens the source. What is wrong with an archive that is followed is told
-    /// later.
+    /// Opens the source. If the archive is followed, its damage is reported later.
     pub fn open_source(&self, messages: &Messages) -> Result<Context, SourceError> {
         let dialect = self.definitions.language().dialect;
         match self.follow.is_given() {
@@ -96,9 +95,9 @@ impl SampleArguments {
         self.metrics.iter().any(|text| group_of(text, registry).is_some())
     }
 
-    /// Selects what the arguments name; what is wrong with the definitions is
-    /// told, and makes the outcome. Nothing may be selected then. With a
-    /// source, the name of a group of metrics stands for all of it.
+    /// Selects what the arguments name. A mistake in the definitions is reported, and decides the
+    /// exit status; the selection may then be empty. With a source, the name of a group of metrics
+    /// stands for all its metrics.
     ///
     /// # Errors
     /// There is nothing to evaluate, and no mistake is the cause; the source failed.

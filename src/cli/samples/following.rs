@@ -31,7 +31,7 @@ pub struct FollowArgument {
 
 /// Waits for the writer of an archive.
 pub struct Follower {
-    /// How long to wait in vain; `None` for ever.
+    /// How long to wait for new records; `None` for ever.
     limit: Option<Duration>,
     pace: Pace,
     /// When something was found last.
@@ -41,8 +41,8 @@ pub struct Follower {
 }
 
 impl FollowArgument {
-    /// Opens a source. While too little of an archive is there it tries again, unless
-    /// `is_unread` tells that nobody can read any more what would be found.
+    /// Opens a source. While too little of an archive exists, it tries again, unless `is_unread`
+    /// says that nobody reads the output any more.
     ///
     /// # Errors
     /// It cannot be opened for another reason.
@@ -122,13 +122,12 @@ impl Follower {
         self.limit.is_some_and(|limit| self.found.elapsed() >= limit)
     }
 
-    /// Waits until something was appended to the archive. False if nothing was
-    /// for too long: then the archive is no longer followed, and what was
-    /// withheld because more was expected can be read. Waits no longer than the
-    /// `clock` has time.
+    /// Waits until something was appended to the archive. Returns false if nothing was appended for
+    /// too long. Then the archive is no longer followed, and the withheld records can be read. The
+    /// wait also ends when the clock is over.
     ///
     /// # Errors
-    /// The archive cannot be read, or nobody reads what is found in it.
+    /// The archive cannot be read, or nobody reads the output.
     pub fn wait(&mut self, source: &mut Context, clock: &dyn Clock) -> Result<bool, Stop> {
         let Context::Archive(archive) = source else { return Ok(false) };
         loop {

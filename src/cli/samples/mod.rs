@@ -2,8 +2,8 @@
 //!
 //! All commands that report on samples use one loop, [`Sampler`]. It waits between
 //! samples, tries a live source again while it fails, and waits at the end of an archive
-//! that is followed. It knows neither what a sample is nor what becomes of it. [`run`]
-//! uses it for `eval` and `export`; `info`, `val` and `probe` are in `pcp`.
+//! that is followed. Its caller fetches the sample and shows it. [`run`] uses it for `eval` and
+//! `export`; `info`, `val` and `probe` are in `pcp`.
 //!
 //! `record` has a loop of its own, because it does not hurry after a failure: the next
 //! sample waits for its time, and the archive gets a mark.
@@ -26,7 +26,7 @@ use super::stop::Stop;
 
 /// A source that a [`Sampler`] reads.
 pub trait SampledSource {
-    /// The source, without what is derived from it.
+    /// The source itself, without derived metrics.
     fn context(&mut self) -> &mut Context;
 
     /// Destination of messages about a source that fails.
@@ -39,7 +39,7 @@ pub struct Sampler {
     pub pace: Option<Pace>,
     /// Present while an archive is followed.
     pub follower: Option<Follower>,
-    /// By which time passes, and may come to its end.
+    /// The clock; it may stop the run.
     pub clock: Box<dyn Clock>,
     patience: Patience,
 }
@@ -51,24 +51,23 @@ impl Sampler {
         Sampler { pace: None, follower: None, clock: Box::new(SystemClock), patience }
     }
 
-    /// True if time passes between samples, so that somebody may wait for each.
+    /// True if there are pauses between samples, so that somebody may wait for each.
     pub fn waits(&self) -> bool {
         self.pace.is_some() || self.follower.is_some()
     }
 
-    /// Lets time pass until the next sample is due.
+    /// Waits until the next sample is due.
     pub fn wait(&mut self) {
         if let Some(pace) = &mut self.pace {
             pace.wait(&*self.clock);
         }
     }
 
-    /// Takes a sample. `None` at the end: of an archive that is not followed, or
-    /// of the time that the clock has.
+    /// Takes a sample. `None` at the end of an archive that is not followed, and once the clock is
+    /// over.
     ///
     /// # Errors
-    /// That of `attempt`, if it is not the source that fails, or if no further
-    /// attempt helps.
+    /// The error of `attempt`, unless another attempt may succeed.
     pub fn take<S: SampledSource, T>(
         &mut self,
         subject: &mut S,
@@ -87,7 +86,7 @@ impl Sampler {
             if error.is_end_of_archive() {
                 let Some(follower) = &mut self.follower else { return Ok(None) };
                 if !follower.wait(source, &*self.clock)? {
-                    // What was withheld until now comes yet.
+                    // The records withheld while following can be read now.
                     self.follower = None;
                 }
             } else if is_live && error.is_transient() {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// What tells the time and lets it pass.
+/// A clock that can wait.
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Instant;
 
-    /// Lets time pass; less of it if there is nothing to wait for any more.
+    /// Waits for this time, or shorter if there is nothing to wait for any more.
     fn pause(&self, time: Duration);
 
     /// True once there is nothing to wait for any more.
@@ -64,7 +64,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A clock that only pauses set forward, and which keeps them.
+    /// A clock that only pauses set forward. It records the pauses.
     #[derive(Clone)]
     pub struct Made {
         start: Instant,

@@ -1,5 +1,5 @@
-//! Decides about a live source that fails: when to try again, what to say
-//! meanwhile, and when to give up.
+//! Decides about a live source that fails: when to try again, which messages to print, and when to
+//! give up.
 //!
 //! Input: the outcome of each attempt to fetch, and a [`Clock`], which alone tells the
 //! time. Output: pauses and messages. Nothing is fetched here.
@@ -29,7 +29,7 @@ const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a source that fails is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Until no fetch has succeeded for this long; zero is not at all.
+    /// Until no fetch has succeeded for this long; with zero, not at all.
     For(Duration),
     /// For ever.
     Forever,
@@ -69,22 +69,22 @@ pub struct Patience {
 struct Trial {
     since: Instant,
     next_pause: Duration,
-    /// When something was said last.
+    /// The time of the last message.
     told: Option<Instant>,
-    /// Why attempts failed; one that came too soon is no cause.
+    /// Why attempts failed; a refused early attempt is not a cause.
     cause: Option<SourceError>,
 }
 
-/// What follows from a failure.
+/// The reaction to a failure.
 enum NextStep {
-    /// To try again after a pause; perhaps something is to be said first.
+    /// Try again after a pause, perhaps with a message first.
     Again(Duration, Option<String>),
-    /// The source is given up; perhaps it is to be said after how long.
+    /// Give up the source, perhaps with a message about the time that has passed.
     Over(SourceError, Option<String>),
 }
 
 impl Patience {
-    /// With a source that has not failed yet.
+    /// Patience with a source that has not failed yet.
     pub fn new(retry: Retry) -> Patience {
         Patience { retry, trial: None }
     }
@@ -94,11 +94,11 @@ impl Patience {
         self.trial = None;
     }
 
-    /// An attempt failed in a way that may pass with time: says so, now and then,
-    /// and pauses until the next one.
+    /// An attempt failed in a way that may pass with time. Prints a message now and then, and
+    /// pauses until the next attempt.
     ///
     /// # Errors
-    /// Why the source is given up.
+    /// The cause, if the source is given up.
     pub fn failed(
         &mut self,
         error: SourceError,
@@ -216,7 +216,7 @@ mod tests {
                  tried again)",
             ]
         );
-        // What came too soon is no cause.
+        // A refused early attempt is not a cause.
         let mut away = |attempt| if attempt == 0 { failure() } else { too_soon() };
         assert_eq!(
             told(Retry::For(Duration::from_secs(5)), &mut away),

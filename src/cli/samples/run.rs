@@ -1,9 +1,8 @@
-//! Samples of a selection of metrics, one after the other: what `eval` prints
-//! and `export` writes.
+//! Samples of a selection of metrics, one after the other: `eval` prints them, and `export` writes
+//! them.
 //!
 //! If an archive is damaged, reading goes on after the damage. The damage is reported,
-//! and the outcome is that of a source that failed. A [`Sink`] decides what becomes of a
-//! sample.
+//! and the exit status is that of a source that failed. A [`Sink`] prints or writes the samples.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,12 +49,12 @@ pub trait Sink {
         Ok(())
     }
 
-    /// True for one that leaves out the metrics of which a record has nothing.
+    /// True if the output leaves out metrics whose operands a record lacks.
     fn leaves_out(&self) -> bool {
         false
     }
 
-    /// False for one that has no place for metrics that fail.
+    /// False if the output cannot show failed metrics.
     fn shows_failures(&self) -> bool {
         true
     }
@@ -64,20 +63,20 @@ pub trait Sink {
 /// One run over one source.
 pub struct Run<'r> {
     selected: Selected<'r>,
-    /// Takes them. Its clock may end them.
+    /// Takes the samples; its clock may end the run.
     pub sampler: Sampler,
     /// Samples to take; `None` for all that there are.
     pub samples: Option<u64>,
     first: First,
 }
 
-/// What becomes of the first sample, in which differences have no values yet.
+/// Whether to show the first sample, in which differences have no values yet.
 #[derive(Clone, Copy)]
 enum First {
     Shown,
     /// It only serves the next one.
     Unshown,
-    /// As [`First::Unshown`], unless something has values in it all the same.
+    /// As [`First::Unshown`], unless some metric already has values in it.
     ShownWithValues,
 }
 
@@ -90,9 +89,9 @@ struct Selected<'r> {
     left_out: LeftOutDefinitions,
     engine: Arc<Engine>,
     session: Session<AnySource>,
-    /// What is wrong with metrics that cannot be used; parallel to the selection.
+    /// The mistakes of metrics that cannot be used; parallel to the selection.
     mistakes: Vec<Option<String>>,
-    /// Which samples are taken.
+    /// The samples to take.
     course: Course,
     /// True once the sink has begun.
     has_begun: bool,
@@ -100,13 +99,13 @@ struct Selected<'r> {
     progress: Progress,
     space: Space,
     messages: &'r mut Messages,
-    /// Failures that the sink has no place for, by metric; told once.
+    /// Failures that the sink cannot show, by metric; each is reported once.
     failures: Vec<Option<PmStatus>>,
 }
 
 impl<'r> Run<'r> {
-    /// Compiles the selection for a source that is open, and says what is
-    /// wrong with it there. `is_reverse` goes through an archive towards its start.
+    /// Compiles the selection for an open source, and reports its mistakes there. `is_reverse` goes
+    /// through an archive towards its start.
     ///
     /// # Errors
     /// The source failed, or the options about time make no sense.
@@ -145,8 +144,8 @@ impl<'r> Run<'r> {
             // More samples would say the same.
             samples = Some(1);
         }
-        // Differences need a sample that comes before the first one. Where samples are not
-        // counted, the values of other metrics in it must not be lost.
+        // Differences need a sample that comes before the first one. If samples are not counted,
+        // the values of other metrics in the earlier sample must not be lost.
         let first = match session.needs_two_samples() && !course.is_reverse {
             false => First::Shown,
             true if samples.is_some() => First::Unshown,
@@ -178,7 +177,7 @@ impl<'r> Run<'r> {
         Ok(Run { selected, sampler, samples, first })
     }
 
-    /// Tells which definitions are left out as their operands are missing.
+    /// Reports the definitions that are left out because their operands are missing.
     pub fn tell_left_out(&self, verbose: bool) {
         self.selected.left_out.tell(verbose, self.selected.messages);
     }
@@ -204,12 +203,12 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// True if the source is damaged, which was told.
+    /// True if damage was reported.
     pub fn have_told_damage(&self) -> bool {
         self.selected.messages.have_told_damage()
     }
 
-    /// Leaves metrics out of the selection, and says so.
+    /// Leaves metrics out of the selection, and reports them.
     pub fn leave_out(
         &mut self,
         is_unwanted: impl Fn(&Metric) -> bool,
@@ -228,15 +227,15 @@ impl<'r> Run<'r> {
         Ok(ExitStatus::Failed)
     }
 
-    /// Ends before the process does. What was compiled stays in memory, which the
-    /// system takes back faster than it can be freed piece by piece.
+    /// Ends the run just before the process ends. The compiled code stays in memory, because the
+    /// system takes it back faster than we could free it.
     pub fn leave(self) {
         let Selected { engine, session, .. } = self.selected;
         std::mem::forget(session.program().cloned());
         std::mem::forget(engine);
     }
 
-    /// Brings all samples to a sink.
+    /// Passes all samples to a sink.
     ///
     /// # Errors
     /// The source or the sink failed.
@@ -288,11 +287,11 @@ impl<'r> Run<'r> {
     }
 }
 
-/// What became of a sample.
+/// The outcome of a sample.
 enum SampleOutcome {
-    /// The sink has it, and how good it is.
+    /// The sink has taken it; with its exit status.
     Shown(ExitStatus),
-    /// It serves the next one.
+    /// It serves only the next one.
     Unshown,
 }
 
@@ -307,7 +306,7 @@ impl SampledSource for Selected<'_> {
 }
 
 impl Selected<'_> {
-    /// Compiles the selection anew.
+    /// Compiles the selection again.
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
         self.session.choose(&self.selection, &mut diagnostics)?;
@@ -317,8 +316,8 @@ impl Selected<'_> {
         Ok(())
     }
 
-    /// Fetches, and brings the sample to a sink if the rule says so. `None` after the last
-    /// one that the options ask for.
+    /// Fetches, and passes the sample to a sink if the rule says so. `None` after the last one that
+    /// the options ask for.
     fn sample(
         &mut self,
         source: &str,
@@ -330,7 +329,8 @@ impl Selected<'_> {
         }
         let is_own_dialect = self.definitions.registry.language().dialect == Dialect::Fixed;
         if is_own_dialect {
-            // What was away begins anew when it is back: its counters may have done so.
+            // A metric that was absent starts without a previous sample, as its counters may have
+            // been reset.
             self.session.forget_absent();
         }
         let mut sample = match self.session.sample(&mut self.space) {
@@ -393,7 +393,7 @@ impl Selected<'_> {
                 && *before != failure
             {
                 match finding {
-                    // libpcp's words are for those who ask for its answers.
+                    // libpcp's words are useful only to users who ask for its answers.
                     Finding::Unusable(_, mistake) if is_own_dialect => {
                         self.messages.error(&format_args!("{}: {mistake}", metric.name));
                     }
@@ -436,7 +436,7 @@ fn warn_of_instances(
     if chosen.is_empty() || engine.dialect() != Dialect::Fixed {
         return Ok(());
     }
-    // What else is wrong is told where the selection is compiled.
+    // Other mistakes are reported when the selection is compiled.
     let unheard = &mut Diagnostics::default();
     let examination = engine.examine(&definitions.registry, &chosen, source, unheard)?;
     let (sources, mut found) = (&definitions.sources, Diagnostics::default());
@@ -445,7 +445,7 @@ fn warn_of_instances(
     Ok(())
 }
 
-/// What is wrong with each definition of a selection, if anything is.
+/// The worst mistake of each definition of a selection, if it has one.
 fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<String>> {
     let mut found: HashMap<Subject<'_>, &Diagnostic> = HashMap::new();
     for diagnostic in diagnostics {

@@ -1,8 +1,7 @@
 //! The time options of commands that take sample after sample. They say which samples
 //! are taken, and in which zone their times are shown.
 //!
-//! Their syntax is that of PCPIntro(1). This module does not know what becomes of
-//! samples.
+//! Their syntax is that of PCPIntro(1).
 
 use std::time::Duration;
 
@@ -41,21 +40,20 @@ pub struct Course {
     pub zone: Option<TimeZone>,
     /// Time between samples, if one was asked for.
     pub interval: Option<Duration>,
-    /// Where in an archive to begin and in which direction; `None` where it
-    /// stands after it was opened.
+    /// The time in an archive to begin at; `None` keeps the position after opening.
     begin: Option<Timestamp>,
     /// True if the samples go towards the past.
     pub is_reverse: bool,
     /// The last time to take a sample of, in the direction of the samples;
     /// `None` for as long as there are any.
     pub last: Option<Timestamp>,
-    /// Samples that a live source is asked for until then.
+    /// Samples to take from a live source up to `last`.
     pub live_samples: Option<u64>,
 }
 
 impl TimeArguments {
-    /// What the options mean for a source; `is_reverse` is from the end of an
-    /// archive towards its start. What could not be followed is told.
+    /// Chooses the samples of a source. With `is_reverse` they go from the end of an archive
+    /// towards its start. Warns of an unknown zone and of an ignored alignment.
     ///
     /// # Errors
     /// One of the options makes no sense, or not for this source; the source
@@ -84,7 +82,7 @@ impl TimeArguments {
         }
         let is_whole = window.is_whole();
         let bounds = match is_whole {
-            // Nobody asks for the end, so that it need not be looked for.
+            // No option needs the end, so nobody searches for it.
             true => TimeBounds::live(),
             false => source.time_bounds()?,
         };
@@ -121,7 +119,7 @@ impl TimeArguments {
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Course {
-    /// Has an archive deliver the samples, the first one next.
+    /// Makes an archive deliver the samples, from the first one on.
     pub fn begin(&self, source: &mut Context) -> Result<(), SourceError> {
         if !matches!(source, Context::Archive(_)) {
             return Ok(());
@@ -144,7 +142,7 @@ impl Course {
         self.begin.is_some()
     }
 
-    /// True for the time of a sample that no longer belongs to them.
+    /// True if a sample of this time comes after the last one.
     pub fn is_over(&self, time: Timestamp) -> bool {
         match (self.last, self.is_reverse) {
             (None, _) => false,

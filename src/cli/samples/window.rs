@@ -7,7 +7,7 @@ use pmderive_runtime::time::{TimeZone, WindowSpec};
 use crate::cli::messages::Messages;
 
 /// Options of tools that report on a stretch of time. Tools that report on one
-/// time have but an origin; the others come from the environment.
+/// time have only an origin; the others come from the environment.
 #[derive(Debug, Default, Args)]
 pub struct WindowOptions {
     /// Begin at this time, such as `@10:00` or `2024-02-29T10:00Z`, or `5min` after the start.
@@ -32,7 +32,7 @@ impl WindowOptions {
         [start, finish, align, origin].iter().all(|option| option.is_none())
     }
 
-    /// What they say.
+    /// The window that the options choose, without defaults.
     pub fn window(&self) -> WindowSpec<'_> {
         WindowSpec {
             start: self.start.as_deref(),
@@ -56,7 +56,7 @@ pub struct ZoneOptions {
     pub timezone: Option<String>,
 }
 
-/// Three letters with which UTC is meant.
+/// The abbreviations of UTC.
 const NAMES_OF_UTC: [&str; 3] = ["GMT", "UCT", "UTC"];
 
 impl ZoneOptions {

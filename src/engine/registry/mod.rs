@@ -1,7 +1,7 @@
 //! Definitions by name, as callers registered them, independent of any source.
 //!
 //! A registry is a value. Clones are cheap and do not change, so a context can use one while
-//! other threads register more. A registry does not know the users of its clones.
+//! other threads register more.
 
 mod reading;
 mod refusals;
@@ -173,8 +173,7 @@ impl Registry {
     pub(crate) fn adopt(&mut self, other: &Registry) {
         for one in other.definitions() {
             if !self.defines(&one.name) {
-                // The registry that defines it has reported what exceeds the
-                // limit.
+                // The registry that defines it has reported definitions beyond the limit.
                 let _ = self.insert(Registered::clone(one), &mut Diagnostics::default());
             }
         }

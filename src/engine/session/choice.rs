@@ -16,19 +16,19 @@ use crate::dialect::Dialect;
 use crate::engine::metric::Metric;
 use crate::engine::{Compiled, Registered, Retry};
 
-/// First and longest time from a choice that lacks something to the next look for it.
+/// First and longest time from an incomplete choice to the next look for its missing metrics.
 const WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 /// The current choice.
 #[derive(Default)]
 pub(super) struct Choice {
-    /// What was chosen.
+    /// The chosen definitions.
     selection: Vec<Registered>,
     /// `None` before the first choice.
     compiled: Option<Arc<Compiled>>,
-    /// The next look for what the choice lacks.
+    /// The next look for metrics that the choice lacks.
     retry: Option<Retry<Instant>>,
-    /// What was wrong when changed metadata were followed, until a sample tells it.
+    /// Diagnostics of the last rebinding, to be reported with the next sample.
     found: Option<Diagnostics>,
     /// Epoch of the source's metadata for which it was chosen.
     epoch: u64,
@@ -137,9 +137,9 @@ impl<S: FetchSource> Session<S> {
 
     /// True if the source's metadata may have changed since the choice, so that
     /// the choice must be made again. Changed definitions have no part in this: a
-    /// choice keeps those that it was made of. What the source lacked may come without a notice:
-    /// it is time to look again after some seconds, later after half a minute.
-    /// The compatible dialects bind only once.
+    /// choice keeps those that it was made of. A metric that the source lacked may appear without a
+    /// notice. So it is time to look again after some seconds, later after half a minute. The
+    /// compatible dialects bind only once.
     pub fn is_stale(&self) -> bool {
         let Choice { lost, epoch, retry, .. } = &self.choice;
         let is_due = retry.is_some_and(|retry| retry.is_due(Instant::now()));

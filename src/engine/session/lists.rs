@@ -445,7 +445,7 @@ impl<S: FetchSource> Session<S> {
                 break;
             }
             self.running.before = self.running.before.with(events);
-            // What was bound stays until the same is found again.
+            // Keeps the former binding alive, so that the refresh can find it.
             let (needs, _bound) = (Arc::clone(&self.plans[0].needs), Arc::clone(&self.bound));
             self.refresh();
             self.find_plan(list)?;

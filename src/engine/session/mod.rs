@@ -274,8 +274,8 @@ impl<S: FetchSource> Session<S> {
         }
     }
 
-    /// True if a reply announces changes of metadata that those of an epoch lack: its values may
-    /// already be of other metrics. PCP up to version 7.2 binds only once.
+    /// True if a reply announces changes that the metadata of an epoch lack. Its values may already
+    /// be of other metrics. PCP up to version 7.2 binds only once.
     fn is_announced(&self, events: FetchEvents, epoch: u64) -> bool {
         self.dialect() == Dialect::Fixed
             && events.changes.concerns_metadata()
@@ -339,7 +339,7 @@ impl EvaluatorTask {
         source.fetch(self.evaluator.requests(), batch)
     }
 
-    /// Evaluates what was fetched for the current task.
+    /// Evaluates the values that were fetched for the current task.
     fn evaluate<'s>(
         &'s mut self,
         events: FetchEvents,

@@ -25,8 +25,8 @@ pub struct Sample<'s, S> {
     pub source: &'s mut S,
     /// Events since the previous fetch.
     pub events: FetchEvents,
-    /// What is wrong with the chosen definitions if a reply announced other metadata, for which
-    /// the choice was compiled again.
+    /// Diagnostics of the chosen definitions, if the choice was compiled again because a reply
+    /// announced other metadata.
     pub found: Option<Diagnostics>,
     pub(super) compiled: Option<&'s Compiled>,
     /// The session's flag to set when the source fails, because it may then be
@@ -38,9 +38,9 @@ pub struct Sample<'s, S> {
 /// The instances of a domain whose names samples have asked for.
 #[derive(Debug, Default)]
 pub(super) struct NamedInstances {
-    /// Those of the sample before, in the order of its questions.
+    /// The instances of the previous sample, in the order of its questions.
     before: Vec<InstId>,
-    /// Those of this sample, so far.
+    /// The instances of this sample, so far.
     now: Vec<InstId>,
     /// The names that the source gave last.
     known: Option<Arc<InstanceDomain>>,
@@ -56,8 +56,8 @@ impl NamedInstances {
         self.is_current = false;
     }
 
-    /// Takes the names of instances, and tells whether they may be those of instances that are
-    /// gone: the sample before lacks an identifier that the same names have as before.
+    /// Takes the names of instances. True if they may belong to instances that are gone: the
+    /// previous sample lacks one of the identifiers, but the names are still the same.
     fn may_be_old(&mut self, ids: &[InstId], names: Option<&Arc<InstanceDomain>>) -> bool {
         let start = self.now.len();
         self.now.extend_from_slice(ids);
@@ -73,9 +73,8 @@ impl NamedInstances {
 }
 
 impl<S: FetchSource> Sample<'_, S> {
-    /// The instance domain of each metric that has both a domain and values, with
-    /// names as of the fetch; parallel to the metrics. [`ReportSample`](crate::engine::ReportSample)
-    /// needs them.
+    /// The instance domain of each metric that has both a domain and values, with names as of the
+    /// fetch; parallel to the metrics. [`ReportSample`](crate::engine::ReportSample) needs them.
     ///
     /// # Errors
     /// The source failed.
@@ -105,8 +104,8 @@ impl<S: FetchSource> Sample<'_, S> {
         metrics.iter().map(domain).collect()
     }
 
-    /// For each metric, whether it reads metrics of the source, and `holds` is false for all of
-    /// these. Nothing if that is so for none.
+    /// For each metric, true if it reads metrics of the source and `holds` is false for all of
+    /// them. Empty if it is true for no metric.
     pub fn lacks_operands(&mut self, holds: impl Fn(&mut S, Pmid) -> bool) -> Vec<bool> {
         let Some(Compiled { program, binding, .. }) = self.compiled else { return Vec::new() };
         if binding.pmids.iter().all(|pmid| holds(self.source, *pmid)) {

@@ -21,6 +21,7 @@ pub struct Merged {
     groups: Per<GroupingId, Groups>,
     /// The partial results of each aggregate, parallel to the groups of its grouping.
     partials: Per<AggregateId, Vec<Partial>>,
+    /// The shard that was merged last.
     last: Option<u8>,
     positions: Vec<usize>,
 }
@@ -32,27 +33,8 @@ struct Groups {
     keys: Vec<Option<GroupKey>>,
 }
 
-/// Error of a shard that cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    /// A shard came before the last one, or came twice.
-    #[error("shard {shard} comes after shard {last}; shards are merged in their order, each once")]
-    Order {
-        /// The shard.
-        shard: u8,
-        /// The last one that was merged.
-        last: u8,
-    },
-    /// The shard belongs to other definitions.
-    #[error("shard {shard} is of other definitions")]
-    FleetDefinitions {
-        /// The shard.
-        shard: u8,
-    },
-}
-
 impl Merged {
-    /// Aggregates before the first shard. `references` are the metadata that all processes use
+    /// Aggregates before the first shard. `references` are the metadata that all collectors use
     /// ([`Collector::references`](super::Collector::references)).
     pub fn new(definitions: Arc<FleetDefinitions>, references: &References) -> Merged {
         let aggregates = definitions.aggregates.iter();
@@ -66,25 +48,13 @@ impl Merged {
         }
     }
 
-    /// Merges the next shard, of any process.
-    ///
-    /// # Errors
-    /// The shard is not the next one, or does not fit. Nothing has changed then.
-    pub fn add(&mut self, shard: &ShardPartials) -> Result<(), MergeError> {
-        let number = shard.shard;
-        if let Some(last) = self.last.filter(|last| *last >= number) {
-            return Err(MergeError::Order { shard: number, last });
-        }
+    /// Merges the next shard, which is of the same definitions.
+    pub fn add(&mut self, shard: &ShardPartials) {
         let aggregates = &self.definitions.aggregates;
-        let fits = shard.groups.len() == self.groups.len()
-            && shard.partials.len() == aggregates.len()
-            && aggregates.iter().zip(&shard.partials).all(|(aggregate, partials)| {
-                partials.len() == shard.groups[aggregate.grouping].len()
-            });
-        if !fits {
-            return Err(MergeError::FleetDefinitions { shard: number });
-        }
-        self.last = Some(number);
+        debug_assert!(self.last < Some(shard.shard), "the order of shards decides about the bits");
+        debug_assert_eq!(shard.groups.len(), self.groups.len());
+        debug_assert_eq!(shard.partials.len(), aggregates.len());
+        self.last = Some(shard.shard);
         for (grouping, keys) in shard.groups.enumerate() {
             let groups = &mut self.groups[grouping];
             self.positions.clear();
@@ -111,7 +81,6 @@ impl Merged {
                 }
             }
         }
-        Ok(())
     }
 
     /// Representation of an aggregate's values.

@@ -2,7 +2,6 @@
 //! the frames of the hosts (stage one). This module does no input or output and reads no clock.
 //!
 //! ```text
-//!             each process, its shards                    one process
 //! frames ──► Collector ── ShardPartials, by shard ──► Merged ──► Evaluation ──► Event
 //!              by host, group                      in the order     the ordinary
 //!                                                  of the shards     evaluator
@@ -21,7 +20,7 @@
 //!   about its type, units and semantics ([`Reference`]), until no host has it like that.
 //! * Sums, means and extremes are made shard by shard, each from its hosts by name and
 //!   their instances by name, and merged in the order of the shards: the bits depend
-//!   neither on the arrival of frames nor on how many processes there are.
+//!   neither on the arrival of frames nor on how many collectors share the shards.
 //! * One NaN makes a sum, mean, extreme or quantile NaN; in rankings it comes last.
 //! * `rate()` and `delta()` over aggregates have no value for groups whose members,
 //!   which are instances of hosts, are not those of the slot before, and none in the
@@ -37,7 +36,6 @@ mod carry;
 mod classes;
 mod collect;
 mod definitions;
-mod encoding;
 mod evaluate;
 mod explained;
 mod groups;
@@ -56,13 +54,10 @@ use std::time::Duration;
 pub use aggregate::{AggregateId, Function};
 pub use collect::{Collector, DropCounts};
 pub use definitions::{FleetDefinitions, unknown_labels};
-#[cfg(any(test, feature = "fuzz"))]
-pub use encoding::fuzz::fuzz_partials;
-pub use encoding::{EncodingError, MAX_ENCODED_BYTES};
 pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, MAX_KNOWN};
 pub use host_metrics::HostMetrics;
-pub use merge::{MergeError, Merged};
+pub use merge::Merged;
 pub use operand::{OperandId, Reference, References};
 pub use partial::MAX_QUANTILE_VALUES;
 pub use reading::Operand;
@@ -201,8 +196,7 @@ impl Aggregates {
         let references = collector.finish(slot, |references, shard| {
             let merged =
                 merged.get_or_insert_with(|| Merged::new(Arc::clone(&definitions), references));
-            // Shards of one collector come in order.
-            let _ = merged.add(shard);
+            merged.add(shard);
         });
         evaluation.know(references);
         let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));

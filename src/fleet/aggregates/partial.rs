@@ -2,7 +2,7 @@
 //!
 //! They are computed for one virtual shard at a time, from its hosts by name and each host's
 //! instances by name. They are merged in the order of the shards. So the bits of a result
-//! depend neither on the arrival of frames nor on the division of shards among processes.
+//! depend neither on the arrival of frames nor on the division of shards among collectors.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

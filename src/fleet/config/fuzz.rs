@@ -6,8 +6,8 @@ use super::*;
 use crate::diag::Diagnostics;
 use crate::text::SourceMap;
 
-/// For fuzzing: reads any bytes as a configuration. What is read without a mistake keeps its
-/// promises.
+/// For fuzzing: reads any bytes as a configuration. A configuration that is read without a mistake
+/// keeps its promises.
 pub fn fuzz_serve_config(data: &[u8]) {
     let mut sources = SourceMap::default();
     let source = sources.add("serve.toml", String::from_utf8_lossy(data));

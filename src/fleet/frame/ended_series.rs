@@ -1,6 +1,6 @@
 //! Finds the series of an earlier frame that a later frame lacks, and the sinks that had them.
 //!
-//! This module does not know the sinks themselves; they write the end of a series.
+//! The sinks write the end of a series.
 
 use std::sync::Arc;
 use std::time::Duration;

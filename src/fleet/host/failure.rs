@@ -94,7 +94,7 @@ mod tests {
         for (of_target, of_group) in ADVICE {
             let expected = format!("web1:44321: it does not let us in; wait, or {of_group}");
             let plain = failure(format!("wait, or {of_target}"));
-            // A user without groups is told of the host specification.
+            // For a user without groups, the message names the host specification.
             assert!(plain.words.ends_with(of_target), "{plain:?}");
             assert_eq!(*plain.of_group().words, *expected);
         }

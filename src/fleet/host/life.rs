@@ -15,9 +15,9 @@ use crate::fleet::world::World;
 
 /// Reason for which a host wakes.
 enum Woken {
-    /// A slot is due, since so long.
+    /// A slot has been due for this long.
     Due(Slot, Duration),
-    /// The slots from the first up to the second are over before they began.
+    /// The slots from the first up to the second were over before they began.
     Over(Slot, Slot),
     /// There are new orders.
     Orders,

@@ -170,7 +170,7 @@ struct Host<W: World> {
     is_resolving: bool,
 }
 
-/// First and longest time from a look at what a host lacks to the next one.
+/// First and longest time from one look for metrics that a host lacks to the next.
 const WAITS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// Definitions bound to a host.
@@ -179,7 +179,7 @@ struct Bound {
     compiled: Arc<Compiled>,
     /// Epoch of the metadata that they were bound to.
     epoch: u64,
-    /// The next look for what the host lacks.
+    /// The next look for metrics that the host lacks.
     retry: Option<Retry<Instant>>,
     /// True if the instances of the latest frame have the names of that metadata.
     has_names: bool,
@@ -362,7 +362,7 @@ impl<W: World> Host<W> {
         let bound = shared.engine.bind_host(selection, &mut self.context).await;
         let compiled = bound.inspect_err(|error| {
             if matches!(error, SourceError::TooManyKinds { .. }) {
-                // The kind that it was of counts no more.
+                // The host leaves its former kind.
                 self.bound = None;
             }
         })?;
@@ -384,7 +384,7 @@ impl<W: World> Host<W> {
             }
             None => compiled.evaluator(),
         };
-        // What the host was before counts no more.
+        // The host has left its former kind (`take` above).
         if is_new && let Some(differs) = shared.engine.difference(&compiled) {
             let (group, host) = (&*orders.group.name, &*orders.target.name);
             let kind = compiled.kind();

@@ -1,7 +1,6 @@
 //! Reads the files that a configuration names, and makes a plan.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ use crate::fleet::targets::{self, Targets};
 use crate::project::directory_of;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
-use crate::syntax::{definition_files, load_file, read_text};
+use crate::syntax::{definition_files, load_file, read_text_file};
 use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
@@ -100,7 +99,7 @@ pub fn load_anyway(origin: &Origin) -> LoadedPlan {
         }
         Origin::File(path) => {
             loaded.files.add(path.clone());
-            match bounded(path, MAX_CONFIG_BYTES) {
+            match read_text_file(path, MAX_CONFIG_BYTES) {
                 Err(reason) => {
                     loaded.problems.push(format!("cannot read {}: {reason}", escape::path(path)));
                     None
@@ -313,7 +312,7 @@ impl LoadedPlan {
     /// Reads a file that the configuration names.
     fn read(&mut self, file: &Spanned<PathBuf>, limit: u64) -> Option<SourceId> {
         self.files.add(file.value.clone());
-        match bounded(&file.value, limit) {
+        match read_text_file(&file.value, limit) {
             Ok(text) => Some(self.sources.add(escape::path(&file.value), text)),
             Err(reason) => {
                 let message = format!("cannot read {}: {reason}", escape::path(&file.value));
@@ -451,15 +450,6 @@ fn with_user(target: Arc<Target>, config: &Config) -> Arc<Target> {
     user.name = access.user.as_deref().map(str::to_owned);
     user.password_file.clone_from(&access.password_file);
     Arc::new(target)
-}
-
-/// The text of a file, limited to this many bytes.
-///
-/// # Errors
-/// The file cannot be read; the text says why.
-pub fn bounded(path: &Path, limit: u64) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    read_text(file, limit)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::stamps::Stamps;
 use crate::text::SourceMap;
 
 pub use exports::Export;
-pub use load::{LoadedPlan, Origin, bounded, connect_options, load, load_anyway};
+pub use load::{LoadedPlan, Origin, connect_options, load, load_anyway};
 
 /// A plan: groups, hosts, and definitions.
 #[derive(Debug)]

@@ -1,6 +1,4 @@
 //! The active plan: its fleet, sinks and aggregates, and the change to the next plan.
-//!
-//! This module does not know the files that plans come from.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

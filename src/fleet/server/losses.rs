@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What was lost meanwhile, and by a sink that is gone, is told at the end.
+    /// The last report includes the losses of removed sinks.
     #[test]
     fn the_end_leaves_nothing_untold() {
         let (log, mut losses) = (Log::default(), Losses::default());
@@ -146,7 +146,7 @@ mod tests {
         let both: [(Box<str>, _); 2] =
             [("one".into(), Arc::clone(&one)), ("other".into(), Arc::clone(&other))];
         tracing::subscriber::with_default(subscriber, || {
-            // The sink itself logs what is refused.
+            // The sink itself logs refusals.
             one.dropped_refused.add(5);
             losses.tell(&both, false);
             assert_eq!(told(), "");

@@ -54,8 +54,8 @@ impl Files {
         stamps.have_changed()
     }
 
-    /// Reads all files again. Unchanged parts go on. If the files have mistakes, the old plan
-    /// stays active. The log tells of it.
+    /// Reads all files again. Unchanged parts go on. If the files have mistakes, the old plan stays
+    /// active. The log reports it.
     pub fn reload(&self) {
         let _ = self.0.reload();
     }
@@ -179,7 +179,7 @@ impl Server {
         Files(Arc::clone(&self.shared))
     }
 
-    /// Opens the files of sinks anew.
+    /// Opens the files of sinks again.
     pub fn reopen(&self) {
         self.shared.read_plan(|all| all.sinks.reopen());
     }
@@ -211,8 +211,8 @@ impl Shared {
         self.lock().active.as_ref().map(read).unwrap_or_default()
     }
 
-    /// The right to read the files. `None` if another reader does not come to an end: a file
-    /// can hang, as on a network, and nobody must wait for it.
+    /// The right to read the files. `None` if another reader does not finish: a file can hang, as
+    /// on a network, and nobody must wait for it.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         let end = Instant::now() + PATIENCE;
         loop {

@@ -51,7 +51,7 @@ struct Delivery {
     handle: Handle,
 }
 
-/// What a delivery can be told.
+/// The means to change a running delivery.
 enum Handle {
     Lines(JsonLines),
     Sender(Change),
@@ -180,7 +180,7 @@ impl Sinks {
         !self.all.is_empty() && self.all.iter().all(is_closed)
     }
 
-    /// Opens the files of sinks anew.
+    /// Opens the files of sinks again.
     pub fn reopen(&self) {
         self.all.iter().filter_map(Sink::lines).for_each(JsonLines::reopen);
     }
@@ -311,17 +311,16 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
             SinkKind::JsonLines(Some(path)) => {
                 let problem = |what: &str| format!("{} {what}", crate::escape::path(path));
                 let opened = || OpenOptions::new().append(true).open(path);
-                match () {
-                    () if path.is_dir() => Some(problem("is a folder")),
-                    () if !directory_of(path).is_dir() => {
-                        Some(problem("is in a folder that does not exist"))
-                    }
+                if path.is_dir() {
+                    Some(problem("is a folder"))
+                } else if !directory_of(path).is_dir() {
+                    Some(problem("is in a folder that does not exist"))
+                } else if path.is_file() {
+                    let error = opened().err();
+                    error.map(|error| problem(&format!("cannot be written: {error}")))
+                } else {
                     // Opening a FIFO may block.
-                    () if path.is_file() => {
-                        let error = opened().err();
-                        error.map(|error| problem(&format!("cannot be written: {error}")))
-                    }
-                    () => None,
+                    None
                 }
             }
             SinkKind::RemoteWrite(remote) => {

@@ -1,7 +1,5 @@
 //! One connection to a receiver. Requests use it one after the other, and a lost connection is
 //! made again. This module handles messages as bytes.
-//!
-//! This module does not know what the messages say.
 
 use std::fmt;
 use std::future::Future;

@@ -1,7 +1,5 @@
 #![doc = include_str!("names.md")]
 
-// What a sink writes, and in which form, is not known here.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -25,8 +23,7 @@ const MOST_NAME_BYTES: usize = 128;
 /// Most bytes of the value of a label.
 const MOST_VALUE_BYTES: usize = 1024;
 
-/// The name of a metric's series, or of a label that is not taken: with everything replaced
-/// that these cannot have.
+/// The name of a metric's series, or of a label, with every forbidden character replaced.
 pub fn safe_name(name: &str) -> String {
     let mut safe = String::with_capacity(name.len() + 1);
     if name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
@@ -54,12 +51,12 @@ pub fn is_number(value_type: ValueType) -> bool {
 pub struct Collision {
     /// The name.
     pub series: String,
-    /// The metrics, by name; one alone takes a name of the program's own.
+    /// The metrics, by name; a single metric collides with a name of the program's own.
     pub metrics: Vec<String>,
 }
 
-/// Which of these metrics cannot be exported together, by the name of the series.
-/// A metric may come more than once.
+/// The groups of metrics that cannot be exported together, by the name of the series. `metrics` may
+/// repeat a metric.
 pub fn collisions<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Vec<Collision> {
     let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for metric in metrics {
@@ -75,7 +72,7 @@ pub fn collisions<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Vec<Collisi
     by_name.into_iter().filter_map(collision).collect()
 }
 
-/// Who gives a host a label.
+/// The origin of a host's label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Giver {
     /// Its file of targets, or we ourselves.
@@ -87,7 +84,7 @@ pub enum Giver {
 /// Labels that all series of a host have, unless a series has such a label itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostLabels {
-    /// Their names, and who gives them: the same for many hosts.
+    /// Their names and origins: the same for many hosts.
     pub names: Vec<(Giver, Box<str>)>,
     /// Their values, parallel to the names.
     pub values: Vec<Box<str>>,
@@ -103,7 +100,7 @@ impl HostLabels {
         }
         for (giver, labels) in [(Giver::Target, &target.labels), (Giver::Pcp, of_pcp)] {
             let kept = labels.iter().filter(|(name, value)| is_kept(name, value));
-            // More than that no series gets.
+            // No series gets more labels than this.
             for (name, value) in kept.take(MOST_LABELS) {
                 all.names.push((giver, name.into()));
                 all.values.push(cut(value).into());
@@ -113,7 +110,7 @@ impl HostLabels {
     }
 }
 
-/// Where the value of a label is.
+/// The place of a label's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'v> {
     /// With the host: position in [`HostLabels::values`].
@@ -127,9 +124,9 @@ pub enum Value<'v> {
 pub struct SeriesLabels<'v> {
     /// Names and values, by name.
     pub labels: Vec<(String, Value<'v>)>,
-    /// How many were left out, for there were too many or the name is too long.
+    /// Number of labels left out, because there were too many or the name is too long.
     pub left_out: usize,
-    /// It is an instance of a host in a ranking over the fleet, and has its name as a label.
+    /// True for an instance of a host in a ranking over the fleet, which has its name as a label.
     is_ranked: bool,
 }
 
@@ -145,7 +142,7 @@ impl<'v> SeriesLabels<'v> {
             let labels = host.iter().enumerate().filter(move |(_, (by, _))| *by == giver);
             labels.map(|(at, (_, name))| (&**name, Value::Host(at)))
         };
-        // What names an instance comes first, and is not cut short by others.
+        // The label that names an instance comes first, so other labels do not cut it short.
         let instance = given(Giver::Target).find(|(name, _)| *name == "instance");
         // Groups of hosts are told apart by their labels.
         let has_labels = instances.labels.get(at).is_some_and(|labels| !labels.is_empty());
@@ -211,8 +208,8 @@ impl<'v> SeriesLabels<'v> {
 }
 
 fn is_kept(name: &str, value: &str) -> bool {
-    // What begins with two underscores has a meaning to receivers, and so has
-    // what begins so once it is safe.
+    // Receivers give a meaning to names that begin with two underscores. That includes names that
+    // begin so once they are safe.
     !name.is_empty() && !value.is_empty() && !safe_name(name).starts_with("__")
 }
 
@@ -256,7 +253,7 @@ mod tests {
         assert_eq!(said, [MOST_LABELS, MOST_NAME_BYTES, MOST_VALUE_BYTES]);
     }
 
-    /// Labels as in `{a="b",c="d"}`, and what follows them.
+    /// Labels as in `{a="b",c="d"}`, and the text behind them.
     fn labels(text: &str) -> (Vec<(&str, &str)>, &str) {
         let (inside, rest) = text.strip_prefix('{').and_then(|t| t.split_once('}')).expect("{}");
         let all = inside.split(',').filter(|label| !label.is_empty()).map(|label| {

@@ -1,6 +1,4 @@
 //! The newest frame of every host, for later requests, within a number of bytes.
-//!
-//! This module does not know the forms in which frames are shown.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,7 +1,5 @@
 //! A ring: the events that wait for one sink, bounded in bytes. Adding an event never waits for
 //! the sink. Without room the oldest events are dropped and counted.
-//!
-//! A ring does not know its sink.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +20,7 @@ pub struct Ring {
     waiting: Mutex<Queue>,
     /// Signals a new event, or the closing of the ring.
     changed: Notify,
-    /// The sink's deadline. Once it is set, the ring accepts no more events.
+    /// The sink's deadline. Once it is set, the ring accepts no further events.
     deadline: watch::Sender<Option<Instant>>,
 }
 
@@ -135,7 +133,7 @@ impl Ring {
         Some(event)
     }
 
-    /// Closes the ring. It accepts no more events; the sink can take the others out until the
+    /// Closes the ring. It accepts no further events; the sink can take the others out until the
     /// deadline. A second call changes the deadline.
     pub fn close(&self, deadline: Instant) {
         self.lock().is_closed = true;

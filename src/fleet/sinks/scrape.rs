@@ -31,7 +31,7 @@ struct Member<'s> {
     column: Column<'s>,
 }
 
-/// Counts of what was written.
+/// Counts of the written lines and the omitted labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Lines with values.

@@ -1,6 +1,4 @@
 //! Sets of sinks, by their places.
-//!
-//! This module does not know what a sink is.
 
 use pmderive_runtime::positions;
 

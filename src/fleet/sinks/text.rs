@@ -1,6 +1,4 @@
 //! Series as text for scraping: Prometheus' text format 0.0.4 and OpenMetrics 1.0.
-//!
-//! This module does not know the requests.
 
 use super::number;
 

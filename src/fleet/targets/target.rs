@@ -1,6 +1,4 @@
 //! A target: one host of the fleet, as the files of targets and the configuration describe it.
-//!
-//! It does not know whether the host answers.
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::positions;

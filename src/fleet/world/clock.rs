@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(read(3010, 2010), (3015, 995));
         assert_eq!(read(3030, 2030), (3030, 1000));
         assert_eq!(read(3040, 2040), (3040, 1000));
-        // What it had lost earlier.
+        // The losses at earlier times.
         let lost = [2000, 2020, 2025, 2275, 4000].map(|at| clock.slowed(Nanos(at)).as_nanos());
         assert_eq!(lost, [0, 0, 5, 255, 1000]);
     }

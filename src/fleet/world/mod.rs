@@ -138,7 +138,7 @@ pub fn thread<W: Future<Output = ()> + 'static>(
 /// beat that is a little late looks like no trouble.
 pub const BEAT: Duration = Duration::from_millis(250);
 
-/// Counts on, as long as the thread has time for it.
+/// Continues to count as long as the thread makes progress.
 async fn keep_beating(beat: Arc<AtomicU64>) {
     loop {
         beat.fetch_add(1, Ordering::Relaxed);

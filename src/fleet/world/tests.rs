@@ -1,4 +1,4 @@
-//! A machine with faults, for tests of what lives in a world.
+//! A machine with faults, for tests of code that uses a world.
 
 use std::io;
 use std::path::Path;

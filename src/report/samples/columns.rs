@@ -210,7 +210,7 @@ impl Group {
     }
 }
 
-/// Where an instance stands. Most stand at `next`, behind the one before.
+/// The position of an instance. Most are at `next`, just after the previous one.
 fn position(among: &[InstId], instance: InstId, next: &mut usize) -> Option<usize> {
     let at = match among.get(*next) {
         Some(expected) if *expected == instance => *next,
@@ -272,7 +272,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Appends a value, or what stands where there is none.
+/// Appends a value, or the sign for a missing one.
 fn write_cell(out: &mut String, value: Option<Value<'_>>, escaping: Escaping) {
     match value {
         Some(Value::Text(bytes)) => push_text(out, bytes, escaping),

@@ -1,8 +1,7 @@
 //! Prints samples one by one, as `eval` does: a renderer for each form.
 //!
 //! A renderer appends to a buffer that is reused for the next sample, so that
-//! values cost no allocation. Renderers know neither sources nor where the text
-//! goes.
+//! values cost no allocation.
 
 mod columns;
 mod csv;
@@ -31,7 +30,7 @@ pub trait Renderer: Send {
     /// Appends the text after the last sample of these metrics.
     fn end(&mut self, _metrics: &[Metric], _out: &mut String) {}
 
-    /// True for a form that leaves out the metrics of which a record has nothing
+    /// True if the form leaves out metrics whose operands a record lacks
     /// ([`ReportSample::lacking`]).
     fn leaves_out(&self) -> bool {
         false
@@ -65,7 +64,7 @@ pub enum Form {
     Columns,
 }
 
-/// Which digits of floating point the text form has; the others are exact.
+/// The digits of floating-point numbers in the text form. CSV and JSON are always exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Digits {

@@ -1,9 +1,8 @@
-//! Samples for people, in the style of pminfo(1). Lines with values are the
-//! same as those of `pminfo -f`, except for the digits of numbers where these
-//! are ours, and the line about a metric is that of `pminfo -d`.
+//! Samples for people, in the style of pminfo(1). Lines with values are the same as those of
+//! `pminfo -f`, except for the digits of numbers if [`Digits::Shortest`] is chosen. The line about
+//! a metric is that of `pminfo -d`.
 //!
-//! A metric of which a record has nothing is left out there. If no record had
-//! anything of it, the end says so.
+//! It leaves out a metric whose operands a record lacks. If all records lack them, the end says so.
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{
@@ -120,7 +119,7 @@ impl Renderer for Text {
                 Finding::Unusable(status, mistake) if self.digits == Digits::OfPcp && self.why => {
                     append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
                 }
-                // libpcp's words are of use to those only who ask for its answers.
+                // libpcp's words are useful only to users who ask for its answers.
                 Finding::Unusable(_, mistake) if self.digits == Digits::Shortest => {
                     append(out, format_args!("Error: {}\n", escaping.text(mistake)));
                 }

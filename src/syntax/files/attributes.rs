@@ -49,20 +49,25 @@ impl DefinitionReader {
         open: Option<usize>,
         close: Option<usize>,
         mut reading: FileBeingRead<'_, '_>,
-    ) {
+    ) -> LineForm {
         let text = &*line.text;
         let mut pcp = reading.said_of(line);
         let told = reading.diagnostics.len();
         // libpcp looks at the name and the attribute before it looks for a text.
         let is_fixed = self.language.dialect == Dialect::Fixed;
         let value = is_fixed.then(|| self.value(line, assign, &mut pcp, &mut reading));
+        let refused = match &value {
+            Some(Err(form)) => form.clone(),
+            Some(Ok(_)) | None => LineForm::Mistake,
+        };
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             _ => {
                 if let Some(Ok(_)) = value {
                     reading.diagnostics.truncate(told);
                 }
-                return reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp));
+                reading.diagnostics.push(unpaired(line, assign, [open, close], &pcp));
+                return refused;
             }
         };
         let range = trimmed(text, 0..open);
@@ -71,7 +76,8 @@ impl DefinitionReader {
             if let Some(Ok(_)) = value {
                 reading.diagnostics.truncate(told);
             }
-            return reading.diagnostics.push(diagnostic);
+            reading.diagnostics.push(diagnostic);
+            return refused;
         }
         let between = trimmed(text, close + 1..assign);
         if !between.is_empty() {
@@ -87,33 +93,40 @@ impl DefinitionReader {
             let message = "there is no attribute between the parentheses";
             let said = pcp.error_with_line(format_args!("attribute name missing"));
             let missing = error(line, &(open..close + 1), message).help(FORM).pcp(said);
-            return reading.diagnostics.push(missing);
+            reading.diagnostics.push(missing);
+            return refused;
         }
         let value = value.unwrap_or_else(|| self.value(line, assign, &mut pcp, &mut reading));
+        let value = match value {
+            Ok(value) => value,
+            // A missing text is already reported.
+            Err(form) => return form,
+        };
         let kind = match &text[attribute.clone()] {
             "oneline" => TextKind::OneLine,
             "helptext" => TextKind::Help,
-            // A missing text is already reported.
-            _ if value.is_err() => return,
             _ => {
-                return reading.diagnostics.push(unknown(line, &attribute, name, is_defined, &pcp));
+                reading.diagnostics.push(unknown(line, &attribute, name, is_defined, &pcp));
+                return LineForm::Mistake;
             }
         };
-        let Ok(value) = value else { return };
-        if !value.has_rest && between.is_empty() {
+        let form = if !value.has_rest && between.is_empty() {
             let start = trimmed(text, assign + 1..text.len()).start;
-            *reading.form = LineForm::Text {
+            LineForm::Text {
                 name: range.clone(),
                 kind,
                 value: line.origin.offset(offset(start)) as usize,
                 is_quoted: value.is_quoted,
-            };
-        }
+            }
+        } else {
+            LineForm::Mistake
+        };
         let metric: Spanned<Box<str>> =
             Spanned { value: name.into(), span: span(&line.origin, &range) };
         if !is_defined {
-            let told = self.of_unknown_metric(&metric, &pcp, reading.diagnostics.len());
-            return reading.diagnostics.extend(told);
+            let unknown = self.of_unknown_metric(&metric, &pcp, reading.diagnostics.len());
+            reading.diagnostics.extend(unknown);
+            return form;
         }
         let key = (metric.value.clone(), kind);
         let first = self.texts.get(&key);
@@ -122,12 +135,14 @@ impl DefinitionReader {
                 "duplicate value for attribute ({}) of metric ({name})",
                 &text[attribute]
             ));
-            return reading.diagnostics.push(given_again(&metric, first).pcp(said));
+            reading.diagnostics.push(given_again(&metric, first).pcp(said));
+            return form;
         }
         self.texts.insert(key, metric.span);
         let text =
             HelpText { metric, kind, text: stray::replaced(&value.text).into(), line: line.number };
         reading.items.push(DefinitionItem::Text(text));
+        form
     }
 
     /// The mistake of a text for a metric that no line before defines; `reported` mistakes
@@ -151,15 +166,18 @@ impl DefinitionReader {
         Some(diagnostic.pcp(not_defined(name, pcp)).meant(metric.span, meant, otherwise))
     }
 
-    /// The text after the `=` of an attribute. Without one the line's form and mistake are
-    /// noted. A text in quotes may continue over lines, which are then skipped.
+    /// The text after the `=` of an attribute. A text in quotes may continue over lines, which
+    /// are then skipped.
+    ///
+    /// # Errors
+    /// There is no text, which is reported. The error is the line's form.
     fn value(
         &self,
         line: &Line<'_>,
         assign: usize,
         pcp: &mut FileLine<'_>,
-        FileBeingRead { lag, lines, diagnostics, form, .. }: &mut FileBeingRead<'_, '_>,
-    ) -> Result<AttributeText, ()> {
+        FileBeingRead { lag, lines, diagnostics, .. }: &mut FileBeingRead<'_, '_>,
+    ) -> Result<AttributeText, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -168,8 +186,7 @@ impl DefinitionReader {
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
                 diagnostics
                     .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
-                **form = LineForm::Mistake;
-                return Err(());
+                return Err(LineForm::Mistake);
             }
             Some(quote @ ('"' | '\'')) => quote,
             // Without quotes, the text is the rest of the line, blanks
@@ -229,8 +246,7 @@ impl DefinitionReader {
                 .help(format!("end it with `{quote}`"))
                 .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
-        **form = LineForm::Unterminated;
-        Err(())
+        Err(LineForm::Unterminated)
     }
 }
 

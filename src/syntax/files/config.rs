@@ -142,8 +142,6 @@ pub(super) struct FileBeingRead<'r, 't> {
     pub diagnostics: &'r mut Diagnostics,
     /// The file's items.
     pub items: &'r mut Vec<DefinitionItem>,
-    /// The form of the line; a mistake until the reader determines it.
-    pub form: &'r mut LineForm,
 }
 
 impl<'r> FileBeingRead<'r, '_> {
@@ -227,7 +225,6 @@ impl DefinitionReader {
         // A file of pmrep's has mistakes in all its lines, and one cause.
         let mut has_sections = false;
         while let Some(line) = lines.next_line() {
-            let mut form = LineForm::Mistake;
             let first = diagnostics.len();
             let was_unfinished = std::mem::take(&mut self.is_unfinished);
             let reading = FileBeingRead {
@@ -238,9 +235,8 @@ impl DefinitionReader {
                 parsed: parsed.as_deref_mut(),
                 diagnostics: &mut *diagnostics,
                 items: &mut items,
-                form: &mut form,
             };
-            self.line(&line, reading);
+            let form = self.line(&line, reading);
             if form == LineForm::Mistake
                 && diagnostics.len() > first
                 && let Some(habit) = line_habits::find(&line.text, self.language)
@@ -250,35 +246,32 @@ impl DefinitionReader {
                     habit.tell(one, &line.origin);
                 }
             }
-            if was_unfinished && is_indented(&line.text) && form == LineForm::Mistake {
-                self.is_unfinished = true;
+            let is_mistake = form == LineForm::Mistake;
+            let goes_on = was_unfinished && is_indented(&line.text) && is_mistake;
+            self.is_unfinished |= goes_on;
+            if goes_on || has_sections {
                 for one in diagnostics.since_mut(first) {
                     one.is_consequence = true;
                 }
             }
-            if has_sections {
-                for one in diagnostics.since_mut(first) {
-                    one.is_consequence = true;
-                }
-            }
-            has_sections |= form == LineForm::Mistake && is_section(&line.text);
+            has_sections |= is_mistake && is_section(&line.text);
             show(OutlinedLine { line, range: start..lines.position(), form });
             start = lines.position();
         }
         items
     }
 
-    fn line(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) {
+    /// Reads a line, and tells its form.
+    fn line(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) -> LineForm {
         let text = &*line.text;
         // libpcp 6 takes a carriage return alone for a definition.
         let is_blank = text == "\r" && self.language.dialect != Dialect::Pcp6_0;
         if text.is_empty() || is_blank {
-            *reading.form = LineForm::Blank;
-            return;
+            return LineForm::Blank;
         }
         if text.starts_with('#') {
-            *reading.form = LineForm::Comment;
-            return self.comment(line, reading);
+            self.comment(line, reading);
+            return LineForm::Comment;
         }
         let whole = trimmed(text, 0..text.len());
         let place = |range: &Range<usize>| span(&line.origin, range);
@@ -286,7 +279,6 @@ impl DefinitionReader {
         let no_assign =
             || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
-            *reading.form = LineForm::Blank;
             let blanks = text.strip_suffix('\r').unwrap_or(text);
             let blanks = span(&line.origin, &(0..blanks.len()));
             reading.diagnostics.push(
@@ -295,7 +287,7 @@ impl DefinitionReader {
                     .fix(blanks, "")
                     .pcp(no_assign()),
             );
-            return;
+            return LineForm::Blank;
         }
         let Some(assign) = text.find('=') else {
             let error = |message: &str| {
@@ -319,14 +311,14 @@ impl DefinitionReader {
                 None => error("there is no `=` in this line")
                     .help("a definition is written `name = expression`"),
             });
-            return;
+            return LineForm::Mistake;
         };
         let find = |mark: u8| text.as_bytes()[..assign].iter().position(|byte| *byte == mark);
         let (open, close) = (find(b'('), find(b')'));
         if open.is_some() || close.is_some() {
             return self.attribute(line, assign, open, close, reading);
         }
-        self.definition(line, assign, reading);
+        self.definition(line, assign, reading)
     }
 
     fn comment(&mut self, line: &Line<'_>, reading: FileBeingRead<'_, '_>) {
@@ -360,7 +352,12 @@ impl DefinitionReader {
     }
 
     /// `name = expression`
-    fn definition(&mut self, line: &Line<'_>, assign: usize, mut reading: FileBeingRead<'_, '_>) {
+    fn definition(
+        &mut self,
+        line: &Line<'_>,
+        assign: usize,
+        mut reading: FileBeingRead<'_, '_>,
+    ) -> LineForm {
         let text = &*line.text;
         let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);
@@ -371,7 +368,7 @@ impl DefinitionReader {
             if !name.is_empty() {
                 reading.diagnostics.name_metric(first, name);
             }
-            return;
+            return LineForm::Mistake;
         }
         let value = trimmed(text, assign + 1..text.len());
         if self.gives_forms
@@ -379,9 +376,7 @@ impl DefinitionReader {
             && let Some(before) = reading.parsed.as_deref_mut()
             && before.is_right(&text[value.start..])
         {
-            *reading.form =
-                LineForm::Definition { name: range, expression: value.start..text.len() };
-            return;
+            return LineForm::Definition { name: range, expression: value.start..text.len() };
         }
         let name: Spanned<Arc<str>> =
             Spanned { value: name.into(), span: span(&line.origin, &range) };
@@ -390,7 +385,7 @@ impl DefinitionReader {
             reading.diagnostics.push(no_expression(line, assign, &pcp));
             reading.diagnostics.name_metric(first, &name.value);
             self.refused.insert(name.value);
-            return;
+            return LineForm::Mistake;
         }
         let is_taken =
             self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value);
@@ -425,17 +420,18 @@ impl DefinitionReader {
         {
             advise_backslash(diagnostics.since_mut(first), line);
         }
-        if expr.error.is_none() {
-            *reading.form =
-                LineForm::Definition { name: range, expression: value.start..text.len() };
-        }
+        let form = match expr.error {
+            None => LineForm::Definition { name: range, expression: value.start..text.len() },
+            Some(_) => LineForm::Mistake,
+        };
         let said = |offset: usize, message: Option<&str>| {
             pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
         };
         if is_taken {
             let said = said(value.start - assign - 1, Some("Duplicate global derived metric name"));
             let first = self.defined.get(&name.value);
-            return reading.diagnostics.push(defined_again(&name, first, said));
+            reading.diagnostics.push(defined_again(&name, first, said));
+            return form;
         }
         if let Some(error) = &expr.error {
             // libpcp stops at its first error, however many there are.
@@ -455,6 +451,7 @@ impl DefinitionReader {
             expr_span: span(&line.origin, &value),
             line: line.number,
         }));
+        form
     }
 }
 

@@ -2,8 +2,7 @@
 //! user edits them.
 //!
 //! The key is the expression's text, the places where its lines are joined, and the language.
-//! The places in a cached expression move with the text. The cache does not know the
-//! definitions.
+//! The places in a cached expression move with the text.
 
 use std::sync::Arc;
 

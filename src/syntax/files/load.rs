@@ -252,7 +252,7 @@ pub fn may_be_rewritten(path: &Path) -> bool {
     ENDINGS.iter().any(|end| name.ends_with(end.as_bytes())) && !path.is_symlink()
 }
 
-/// Like [`own_files_below`], but for at most `most` entries. False if there are more.
+/// Like [`own_files_below`], but with at most `most` entries. False if there are more.
 pub fn first_files_below(
     path: &Path,
     is_wanted: impl Fn(&Path) -> bool,
@@ -371,6 +371,12 @@ pub fn read_bounded(input: impl Read, limit: u64) -> Result<Vec<u8>, String> {
 pub fn read_text(input: impl Read, limit: u64) -> Result<String, String> {
     let bytes = read_bounded(input, limit)?;
     String::from_utf8(bytes).map_err(|error| format!("not a text in UTF-8: {}", error.utf8_error()))
+}
+
+/// The text of a file of at most `limit` bytes, or the reason why there is none.
+#[cfg(feature = "cli")]
+pub fn read_text_file(path: &Path, limit: u64) -> Result<String, String> {
+    read_text(fs::File::open(path).map_err(|error| error.to_string())?, limit)
 }
 
 fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {

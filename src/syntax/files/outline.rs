@@ -2,7 +2,7 @@
 //! its form.
 //!
 //! It serves callers that change a file's text without changing its meaning.
-//! [`super::config`] knows what the lines mean together.
+//! [`super::config`] interprets the lines together.
 
 use crate::diag::Diagnostics;
 use crate::dialect::Language;

@@ -1,6 +1,6 @@
 //! Comments for pmderive about the definition below them: `# pmderive: allow
-//! PMD0301` and `# pmderive: export`. Other comments may stand in between. A blank
-//! line parts a comment from what follows.
+//! PMD0301` and `# pmderive: export`. Other comments may stand in between. A blank line separates a
+//! comment from the text below.
 
 use std::ops::Range;
 

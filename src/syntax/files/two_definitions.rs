@@ -1,7 +1,7 @@
 //! Two definitions in one line: the edit that gives each a line of its own.
 //!
-//! The room of mistakes finds the tokens between them. An expression alone has no lines, so only
-//! a definition file accepts this edit.
+//! The modules of `mistakes` find the tokens between them. An expression alone has no lines, so
+//! only a definition file accepts this edit.
 
 use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;

@@ -1,7 +1,7 @@
 //! Calls to write in place of those with wrong arguments, with the user's own
 //! arguments in them.
 //!
-//! [`super::calls`] finds the mistakes. This module says what to write.
+//! [`super::calls`] finds the mistakes. This module suggests the replacements.
 
 use crate::diag::{Diagnostic, Fix};
 use crate::dialect::Language;
@@ -19,7 +19,7 @@ use super::repair::Repair;
 /// The argument of an aggregate.
 const ONE: &str = "it combines the instances of one metric";
 
-/// Longest arguments to write anew, in bytes.
+/// Longest arguments to write again, in bytes.
 const MAX_TEXTS: usize = 120;
 
 impl Call {

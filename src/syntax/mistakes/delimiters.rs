@@ -1,7 +1,6 @@
 //! Parentheses in an expression, matched in pairs.
 //!
 //! One pass over the tokens finds the `)` of each `(`, and the commas directly between the two.
-//! This module does not know what the other tokens mean.
 
 use crate::syntax::token::{Token, TokenAt};
 use crate::text::offset;

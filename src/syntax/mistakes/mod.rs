@@ -1,5 +1,4 @@
-//! What to write instead of an expression that libpcp refuses. Correct expressions never come
-//! here.
+//! Suggests corrections of an expression that libpcp refuses. Correct expressions never come here.
 //!
 //! ```text
 //! tokens ── repairs ──► tokens that the grammar understands ── grammar ──► Expr
@@ -8,9 +7,9 @@
 //!         diagnostics with edits ── trial: do they help? ──► diagnostics
 //! ```
 //!
-//! [`repairs`] goes over the tokens and knows who explains which of them: [`habits`] notation of
-//! other languages, [`calls`] and its neighbours the arguments of functions, [`lexical`] what is no
-//! token. [`explain`] says why the grammar stopped at what they left.
+//! [`repairs`] goes over the tokens. [`habits`] explains notation of other languages. [`calls`] and
+//! its neighbours explain the arguments of functions, and [`lexical`] explains text that is no
+//! token. [`explain`] says why the grammar stopped at the remaining tokens.
 
 mod by;
 mod call;

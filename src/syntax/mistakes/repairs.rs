@@ -1,9 +1,8 @@
 //! Recognises common mistakes in a text that libpcp refuses.
 //!
-//! It goes over the tokens and reports each certain mistake together with what
-//! was probably meant. It repairs these mistakes or blots them out. The grammar
-//! then finds the others without reporting the same place again. Correct
-//! expressions never come here.
+//! It goes over the tokens and reports each certain mistake together with the probable intention.
+//! It repairs these mistakes or blots them out. The grammar then finds the others without reporting
+//! the same place again. Correct expressions never come here.
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;

@@ -1,7 +1,7 @@
 //! Finds the nearest word of a list to a misspelt one.
 //!
-//! Only the caller's list tells this module the language. Here are also the forms of
-//! words that several messages share.
+//! The caller's list alone determines the language. This module also has the forms of words that
+//! several messages share.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use std::fmt::Display;
 /// may differ, it may begin with the same three letters or more, or at most a
 /// third of its letters may be wrong.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    // Nothing that long is a misspelling of a word of ours.
+    // Nothing that long is a misspelling of a word of our language.
     if word.len() > 32 {
         return None;
     }

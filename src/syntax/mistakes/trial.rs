@@ -1,8 +1,7 @@
 //! Tries the edits that are offered for a refused text.
 //!
 //! A certain edit must leave fewer mistakes. An offered edit must fix the mistake
-//! that it is offered for. Other modules say what is wrong; this one knows only
-//! edits.
+//! that it is offered for. Other modules find the mistakes.
 
 use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;

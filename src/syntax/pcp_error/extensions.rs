@@ -1,5 +1,4 @@
-//! The walk over what libpcp does not have: texts as operands, and literal
-//! arguments.
+//! The walk over syntax that libpcp does not have: texts as operands, and literal arguments.
 //!
 //! It serves only texts that libpcp refuses. If it refuses the text as well,
 //! the words of the first refusal stand.

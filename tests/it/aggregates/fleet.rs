@@ -135,7 +135,7 @@ pub fn aggregates(definitions: &Arc<FleetDefinitions>) -> Aggregates {
     Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| samples::sinks(&[0]))
 }
 
-/// The same in several processes, each with some of the shards.
+/// The same with several collectors, each with some of the shards.
 pub struct Shared {
     definitions: Arc<FleetDefinitions>,
     collectors: Vec<Collector>,
@@ -143,7 +143,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(definitions: &Arc<FleetDefinitions>, processes: usize, first: &Schema) -> Shared {
+    pub fn new(definitions: &Arc<FleetDefinitions>, collectors: usize, first: &Schema) -> Shared {
         let collector = |_| {
             let mut collector = Collector::new(Arc::clone(definitions));
             collector.announce(first);
@@ -151,7 +151,7 @@ impl Shared {
         };
         Shared {
             definitions: Arc::clone(definitions),
-            collectors: (0..processes).map(collector).collect(),
+            collectors: (0..collectors).map(collector).collect(),
             evaluation: Evaluation::new(engine(), Arc::clone(definitions), &|_| {
                 samples::sinks(&[0])
             }),
@@ -174,22 +174,13 @@ impl Shared {
     pub fn finish(&mut self, slot: u64) -> Vec<Event> {
         let mut shards: Vec<ShardPartials> = Vec::new();
         let mut known = References::default();
-        let definitions = &self.definitions;
         for collector in &mut self.collectors {
-            // From process to process they are bytes.
-            let mut sent: Vec<Vec<u8>> = Vec::new();
-            let take = |references: &References, shard: &ShardPartials| {
-                sent.push(shard.encode(definitions, references).expect("few groups"));
-            };
-            known = collector.finish(Slot(slot), take).clone();
-            let received =
-                sent.iter().map(|bytes| ShardPartials::decode(bytes, definitions, &known));
-            shards.extend(received.map(|shard| shard.expect("what was sent")));
+            known = collector.finish(Slot(slot), |_, shard| shards.push(shard.clone())).clone();
         }
         shards.sort_by_key(|shard| shard.shard);
         let mut merged = Merged::new(Arc::clone(&self.definitions), &known);
         for shard in &shards {
-            merged.add(shard).expect("shards in their order");
+            merged.add(shard);
         }
         self.evaluation.know(&known);
         self.evaluation.evaluate(Slot(slot), Slot(slot).end(INTERVAL), &merged)

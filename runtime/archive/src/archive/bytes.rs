@@ -1,8 +1,7 @@
 //! Positional reading of the files of an archive, and a sliding window over one file.
 //!
 //! Input: an open file. Output: the bytes at an offset, as many as asked for unless the
-//! file ends earlier. This module does not know what the bytes mean. It does not
-//! remember where a file ends, because the file may grow.
+//! file ends earlier. This module does not remember where a file ends, because it may grow.
 
 use std::fs::File;
 use std::io;
@@ -152,8 +151,8 @@ impl Window {
     fn fill(&mut self, length: usize) -> io::Result<()> {
         while self.filled < length {
             if self.filled == self.buffer.len() {
-                // At once for a record that can be trusted to be there: each step would
-                // copy what the one before has read.
+                // A record that is certainly there is read at once: each step would copy the bytes
+                // of the step before.
                 let at_once = if length <= TRUSTED_LENGTH { length + AHEAD } else { CHUNK };
                 self.buffer.resize((self.buffer.len() * 2).max(FIRST_CHUNK).max(at_once), 0);
             }

@@ -381,8 +381,7 @@ impl ArchiveContext {
         self.rules
     }
 
-    /// Changes the rules of interpolation. The next fetch starts anew instead of
-    /// continuing.
+    /// Changes the rules of interpolation. The next fetch starts again instead of continuing.
     pub fn set_interpolation_rules(&mut self, rules: InterpolationRules) {
         self.rules = rules;
         self.interpolator = None;

@@ -24,8 +24,8 @@ use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
 /// Stands in place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;
 
-/// Bounds what a small record can expand to: instances may share names, but all of them
-/// together use at most this many times the bytes of the names.
+/// Limits the expansion of a small record: instances may share names, but all of them together use
+/// at most this many times the bytes of the names.
 const SHARED_NAMES: usize = 16;
 
 /// The way in which a record changes a domain.

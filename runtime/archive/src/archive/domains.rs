@@ -1,7 +1,7 @@
 //! Instance domains of an archive over time.
 //!
 //! Input: the places of their records in the metadata. Output: the domain in force at a
-//! time, decoded on demand. This module does not read files.
+//! time, decoded on demand.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,8 +2,7 @@
 //! fields, time stamps, and the description of damage.
 //!
 //! Input: the bytes of a record and their place in the file. Output: fields, or a
-//! [`Damage`] that names the field and its offset. This module knows no particular kind
-//! of record.
+//! [`Damage`] that names the field and its offset.
 
 use std::io;
 use std::ops::Range;
@@ -59,7 +58,7 @@ pub(super) struct Damage {
     pub(super) status: PmStatus,
     /// Offset in the file.
     pub(super) offset: u64,
-    /// The record or field, and what is wrong with it.
+    /// The record or field, and its fault.
     pub(super) message: String,
 }
 

@@ -214,7 +214,7 @@ fn describe(context: &mut ArchiveContext) {
     }
 }
 
-/// Checks what every fetch promises.
+/// Checks the promises of every fetch.
 fn check(list: &FetchList, batch: &ResultBatch) {
     assert_eq!(batch.domains.len(), list.domains().len());
     let [part] = batch.parts() else {

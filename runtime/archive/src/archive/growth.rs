@@ -1,8 +1,8 @@
 //! Archives that a writer still appends to.
 //!
 //! Input: an open archive. Output: the last valid record. For a context that
-//! follows an archive, the archive ends after that record, until
-//! [`ArchiveContext::look`] has read what was written since.
+//! follows an archive, the archive ends after that record, until [`ArchiveContext::look`] has read
+//! the new data.
 //!
 //! A record counts once it is complete and the metadata describe its metrics and
 //! instances. Not all writers write metadata first. If a writer has gone on to further
@@ -86,9 +86,9 @@ impl ArchiveContext {
         self.take_growth()
     }
 
-    /// Reads what was written since the last look: data, volumes and metadata. True if
-    /// there is anything new; [`MetadataSource::metadata_epoch`] tells whether there
-    /// are new metrics. Does nothing in a context that does not follow its archive.
+    /// Reads everything written since the last look: data, volumes and metadata. True if there is
+    /// anything new; [`MetadataSource::metadata_epoch`] tells whether there are new metrics. Does
+    /// nothing in a context that does not follow its archive.
     ///
     /// # Errors
     /// A file can no longer be read, or the metadata are damaged.

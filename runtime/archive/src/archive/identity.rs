@@ -1,7 +1,7 @@
 //! Tells whether the files of archives are still the files that were read before.
 //!
 //! Input: the files that a user's argument stands for. Output: an identity, if a
-//! reliable one exists. This module opens no file and does not know contents.
+//! reliable one exists.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ const SETTLED_AFTER: Duration = Duration::from_millis(100);
 pub(super) struct Identity {
     archives: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, FileIdentity)>,
-    /// The options, which also decide what is read.
+    /// The options, which also affect the reading.
     options: OpenOptions,
 }
 

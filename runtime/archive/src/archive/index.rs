@@ -1,4 +1,4 @@
-//! The temporal index: hints at which place in the data volumes a time is found.
+//! The temporal index: hints for finding a time in the data volumes.
 //!
 //! | offset v2 | v3 | size  | field                  |
 //! |-----------|----|-------|------------------------|
@@ -8,8 +8,8 @@
 //! | 16        | 24 | 4, 8  | offset in the volume   |
 //!
 //! Input: the index file, which has entries of fixed size after its label. Output:
-//! entries that may be wrong. The caller must check what is at an entry's offset,
-//! because some writers have put ends of records there, and worse.
+//! entries that may be wrong. The caller must check the bytes at an entry's offset, because some
+//! writers have put ends of records there, and worse.
 
 use pmderive_core::model::{PmStatus, Timestamp};
 

@@ -180,8 +180,8 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
     }
 }
 
-/// A word of a descriptor record that has no meaning, and its name. Readers accept it
-/// all the same. A metric that is not supported may have no semantics.
+/// A word of a descriptor record that has no meaning, and its name. Readers accept it nevertheless.
+/// A metric that is not supported may have no semantics.
 fn without_meaning(desc: &MetricDesc) -> Option<(usize, String)> {
     let MetricDesc { pmid, units, .. } = desc;
     match (desc.value_type, desc.semantics) {

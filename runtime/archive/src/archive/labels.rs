@@ -18,8 +18,7 @@
 //! are no labels.
 //!
 //! Input: such records, whose places are kept. Output: the sets in force at a time.
-//! They are decoded and checked on demand, so a damaged set harms no other. This module
-//! does not read files.
+//! They are decoded and checked on demand, so a damaged set does not affect the others.
 
 use pmderive_core::model::{
     InstId, LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, Timestamp, label_text,

@@ -1,9 +1,8 @@
 //! The metadata of all archives of a context, as one.
 //!
 //! Input: metadata files. `meta_contents` reads them from front to back when archives
-//! are opened. [`Metadata::refresh`] reads what a writer appends later to those of the
-//! last archive. Output: lookups, as of a time if the answer depends on it. This module
-//! does not know values.
+//! are opened. [`Metadata::refresh`] reads records that a writer appends later to the file of the
+//! last archive. Output: lookups, as of a time if the answer depends on it.
 //!
 //! Archives must agree on their metrics. Their instances and labels form one line of
 //! time. Of two texts for one subject the later one counts.
@@ -170,7 +169,7 @@ impl Metadata {
         self.known.present_size().is_ok_and(|size| size != self.known.size)
     }
 
-    /// Reads what was appended. True if there are new descriptors or names.
+    /// Reads the appended records. True if there are new descriptors or names.
     pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
         let Ok(size) = self.known.present_size() else { return Ok(false) };
         if size == self.known.size {

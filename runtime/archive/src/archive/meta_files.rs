@@ -2,7 +2,7 @@
 //!
 //! Input: files in the order of their archives, and places in them. Output: the bytes
 //! there. Only the file that was read last is open, so a thousand archives need no more
-//! than one. This module does not know what the bytes mean.
+//! than one.
 
 use pmderive_core::source::SourceError;
 

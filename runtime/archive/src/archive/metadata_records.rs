@@ -96,7 +96,7 @@ impl MetadataRecords {
     /// out here as well.
     ///
     /// # Errors
-    /// Those of [`crate::archive::ArchiveContext::open`].
+    /// The errors of [`crate::archive::ArchiveContext::open`].
     pub fn open(path: &Path) -> Result<MetadataRecords, SourceError> {
         let archives = open_all(resolve(path, None)?, OpenOptions::default())?.archives;
         let files = archives.iter().rev().map(|archive| archive.files.metadata.clone()).collect();

@@ -40,8 +40,8 @@
 //! and offset, and reading can continue after it. Records with wrong times are left out
 //! (`order`). `inspection` finds problems that no reader notices.
 //!
-//! Reading finds what a writer has appended meanwhile. `growth` serves those who wait
-//! for it.
+//! Reading finds the data that a writer has appended meanwhile. `growth` serves callers who wait
+//! for them.
 //!
 //! A single archive is a context with one archive. Only `opening`, `sequence` and
 //! `meta` know that there may be several. Each reader has one data volume and one

@@ -2,7 +2,7 @@
 //!
 //! Input: names with their metrics, in the order of the metadata. Output: lookups and
 //! traversals. They use libpcp's order, in which a new name comes before its siblings.
-//! All names of a metric are kept. This module does not know descriptors.
+//! All names of a metric are kept.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(names.has_node_of(name), has_node, "{name}");
         }
         assert_eq!(Names::default().traverse(""), Some(vec![]));
-        // A name that sorts between another one and what would be below that.
+        // A name that sorts between another name and the names below that one.
         names.extend([("e.f".into(), Pmid(6)), ("e.f-g".into(), Pmid(7))]);
         assert_eq!(["e.f", "e.f-g"].map(|name| names.lookup(name)), [Ok(Pmid(6)), Ok(Pmid(7))]);
     }

@@ -55,7 +55,7 @@ impl IgnoredProblems {
 /// opened, and everything else is shared with that context.
 ///
 /// # Errors
-/// Those of [`read_all`].
+/// The errors of [`read_all`].
 pub(super) fn open_all(
     list: Vec<NamedArchive>,
     options: OpenOptions,

@@ -1,8 +1,7 @@
 //! Selects the value sets of a fetch from a data record.
 //!
 //! Input: a list of metrics, and records. Output: whether a record has any of the
-//! metrics, and their sets in the order of the list. This module does not decode
-//! values.
+//! metrics, and their sets in the order of the list.
 
 use std::ops::Range;
 

@@ -1,11 +1,11 @@
 //! The metadata read from archives, shared by all contexts that read the same files.
 //!
 //! Input: the contents of metadata files. Output: the same answers for every context,
-//! whatever its time is. `meta` knows what holds at a time, and for which context.
+//! whatever its time is. `meta` decides which of them hold at a time, and for which context.
 //!
-//! Contexts of the same files (according to [`Identity`]) share what the first of them
-//! has read, as long as one of them exists. After a writer has appended, the first
-//! context that reads the new part makes a new [`SharedMetadata`] for all.
+//! Contexts of the same files (according to [`Identity`]) share the metadata that the first of them
+//! has read, as long as one of them exists. After a writer has appended, the first context that
+//! reads the new part makes a new [`SharedMetadata`] for all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -35,7 +35,7 @@ const VERSIONS: usize = 8;
 /// The contents read from the metadata of one or several archives.
 #[derive(Default)]
 pub(super) struct SharedMetadata {
-    /// The files that were opened, by which other contexts find this.
+    /// The opened files; other contexts find these metadata by them.
     pub(super) opened: Option<OpenedFiles>,
     files: Arc<Mutex<MetadataFiles>>,
     /// The file that a writer may append to, and the offset of its first unread record.
@@ -156,8 +156,7 @@ impl SharedMetadata {
         size.map_err(|error| files.failed(file, error))
     }
 
-    /// Replaces `known` by one that includes what was appended, up to `size` bytes of
-    /// the file.
+    /// Replaces `known` by one that includes the appended records, up to `size` bytes of the file.
     ///
     /// # Errors
     /// The new part is damaged. `known` includes the part before the damage.

@@ -10,7 +10,7 @@
 //! |        | 4    | length                                                   |
 //!
 //! Input: such records, whose places are kept. Output: the place of a text. Texts have
-//! no time. This module does not read files.
+//! no time.
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,7 +2,6 @@
 //!
 //! Input: the bytes of a data record. Output: the places of its value sets, and whether
 //! the record is sound. Value sets are encoded as in [`pmderive_core::result::Wire`].
-//! This module does not decode values.
 
 use pmderive_core::model::{PmStatus, Pmid};
 use pmderive_core::result::end_of_blocks_of_8;

@@ -1,8 +1,6 @@
 //! Appends encoded records to the files of an archive. This module decides which file
 //! and volume a record goes to, when a new volume begins, and when the index gets an
 //! entry.
-//!
-//! It does not know what is in a record.
 
 use super::encode;
 use super::{ArchiveWriter, WriteError};

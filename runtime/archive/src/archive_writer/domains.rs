@@ -3,7 +3,7 @@
 //!
 //! Input: the instances of a domain. Output: a record, or none if nothing changed. The
 //! record lists all instances, or in version 3 only those that came and went if that is
-//! shorter. This module does not know times and files.
+//! shorter.
 
 use pmderive_core::model::{InDom, InstId, InstanceDomain, PmStatus, Timestamp};
 

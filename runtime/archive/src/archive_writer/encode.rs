@@ -1,6 +1,5 @@
-//! Encodes what all records share: words, time stamps and the length words around a
-//! record. Also encodes the records that consist of nothing else: labels, index entries
-//! and marks.
+//! Encodes the common parts of all records: words, time stamps and the length words around a
+//! record. Also encodes the records that consist of nothing else: labels, index entries and marks.
 //!
 //! Input: values that are known to fit; `mod` checks the limits where values come in.
 //! Output: bytes. Only the length of a whole record can be an error here.

@@ -97,8 +97,7 @@ impl WriteError {
         WriteError::Unstorable { problem, status: PmStatus::TOOBIG }
     }
 
-    /// A text that cannot be stored, or that no reader could look up; `problem` is what is
-    /// wrong with it.
+    /// A text that cannot be stored, or that no reader could look up; `problem` is its fault.
     pub(super) fn text(what: &str, text: &str, problem: &str) -> WriteError {
         let problem = format!("{what} {text:?} {problem}");
         WriteError::Unstorable { problem, status: invalid() }

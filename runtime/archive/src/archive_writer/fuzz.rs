@@ -1,4 +1,4 @@
-//! Fuzz target of the writer: reading gives what was written.
+//! Fuzz target of the writer: reading returns the written data.
 //!
 //! Input: arbitrary bytes, taken as a sequence of calls, many of them wrong. Output:
 //! none. Our reader must return everything that the writer accepted, in order and with
@@ -70,7 +70,7 @@ impl<'d> Input<'d> {
 /// Writes an archive and reads it again.
 ///
 /// # Panics
-/// If what was read differs from what was written.
+/// If the data read differ from the data written.
 #[doc(hidden)]
 pub fn fuzz_archive_writer(data: &[u8]) {
     let mut input = Input(data);

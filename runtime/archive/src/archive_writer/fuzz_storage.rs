@@ -1,5 +1,5 @@
-//! Archives in memory, kept as the list of all writes. The list shows what would be on
-//! disk if the writer had stopped between two writes, or within one.
+//! Archives in memory, kept as the list of all writes. The list shows the state of the disk if the
+//! writer had stopped between two writes, or within one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -269,7 +269,7 @@ impl ArchiveWriter {
     /// Writes the contents of a metadata record of another archive.
     ///
     /// # Errors
-    /// Those of the method for this kind of record.
+    /// The errors of the method for this kind of record.
     pub fn metadata(&mut self, record: &MetadataRecord) -> Result<(), WriteError> {
         match record {
             MetadataRecord::Metric { desc, names } => {

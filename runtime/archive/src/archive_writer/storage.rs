@@ -3,7 +3,7 @@
 //!
 //! Input: whole files to create and whole records to append. Output: files that appear
 //! with their first bytes and grow by one write per record. Nothing stays of a record
-//! that cannot be written whole. This module does not know what the bytes mean.
+//! that cannot be written whole.
 //!
 //! There is no archive without a volume, so the metadata gets its name together with
 //! the first volume, just before it. A process that is killed between the two leaves
@@ -222,7 +222,7 @@ impl Storage for Disk {
         let file = match role {
             Role::Metadata => FileName::NotYet(new),
             Role::Volume(_) | Role::Index => {
-                // Otherwise the metadata would get its name in vain.
+                // Otherwise the metadata would get its name although the archive cannot be made.
                 if fs::symlink_metadata(&path).is_ok() {
                     return Err(WriteError::Exists { path });
                 }

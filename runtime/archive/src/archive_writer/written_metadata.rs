@@ -1,9 +1,9 @@
-//! Knows what the archive contains so far, except for values, and decides whether
-//! something new may be added.
+//! Remembers the contents of the archive so far, except for values, and decides whether something
+//! new may be added.
 //!
 //! Input: descriptors, names, texts and labels from callers. Output: the part that is
 //! new, or the reason why it is refused. The encoder of values looks up metrics and
-//! domains here. This module does not know bytes.
+//! domains here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

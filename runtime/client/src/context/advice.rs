@@ -11,7 +11,7 @@ use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
 use super::link::LinkError;
-use crate::proto::{AuthenticationError, CertificateProblem, ProtocolError};
+use crate::proto::{AuthenticationError, CertificateProblem, Lack, ProtocolError};
 
 /// `EOPNOTSUPP`, which libpcp returns if pmcd lacks the requested feature.
 pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
@@ -127,7 +127,7 @@ fn remedy(target: &Target, error: &ProtocolError) -> Option<(PmStatus, String)> 
             PmStatus::IPC,
             "is the port right? pmproxy's is 44322 unless told otherwise".to_owned(),
         ),
-        ProtocolError::Unsupported("this pmcd has no TLS") => (
+        ProtocolError::Unsupported(Lack::Tls) => (
             NOT_SUPPORTED,
             format!("configure it there in tls.conf, or {}", remedies::DO_NOT_ENCRYPT),
         ),

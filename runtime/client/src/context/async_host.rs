@@ -2,8 +2,8 @@
 //!
 //! [`AsyncHostContext`] keeps the connection and makes each fetch with as few round
 //! trips as possible: it splits requests into parts that pmcd accepts, and pipelines
-//! them. It remembers metadata until pmcd reports a change. If the connection breaks,
-//! the call fails, and the next call connects anew.
+//! them. It remembers metadata until pmcd reports a change. If the connection breaks, the call
+//! fails, and the next call connects again.
 //!
 //! `host_metadata` answers questions about metadata, and `host_questions` has a method
 //! for each kind of question. [`super::HostContext`] is the same for callers who block.
@@ -34,11 +34,11 @@ use crate::transport::{AsyncSocket, Transport};
 /// Its calls are futures for tasks of a tokio runtime.
 ///
 /// Each call ends when pmcd has answered or a time-out of [`ConnectOptions`] has
-/// passed. If a future is dropped before its end, replies to it may still be under way,
-/// so the connection is dropped too, and the next call connects anew. A future that is
-/// dropped while it connects counts as a failed attempt: the next one waits for
-/// [`ConnectOptions::reconnect_delays`], and [`AsyncHostContext::may_connect`] tells when.
-/// Other contexts are not affected.
+/// passed. If a future is dropped before its end, replies to it may still be under way. So the
+/// connection is dropped too, and the next call connects again. A future that is dropped while it
+/// connects counts as a failed attempt: the next one waits for
+/// [`ConnectOptions::reconnect_delays`], and [`AsyncHostContext::may_connect`] tells when. Other
+/// contexts are not affected.
 pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) spec: HostSpec,
     /// Many hosts may share these.
@@ -83,8 +83,8 @@ impl<T> AsyncHostContext<T> {
         &self.spec
     }
 
-    /// Changes whenever names, descriptors or the peer may have changed. Bindings must
-    /// then be made anew.
+    /// Changes whenever names, descriptors or the peer may have changed. Bindings must then be made
+    /// again.
     pub fn metadata_epoch(&self) -> u64 {
         self.epoch
     }
@@ -230,14 +230,14 @@ impl<T: Transport> AsyncHostContext<T> {
         self.ensure_link().await
     }
 
-    /// True unless the time for another attempt to connect has yet to come, after one
-    /// that failed ([`AsyncHostContext::connect`]).
+    /// False while it is too early to connect again after a failed attempt
+    /// ([`AsyncHostContext::connect`]).
     pub fn may_connect(&self) -> bool {
         self.backoff.left(Attempt::Automatic, T::now()).is_none()
     }
 
-    /// The context with the chance that a number decides. It is a number by chance
-    /// otherwise.
+    /// The context with a seed for the random parts of its delays. Without this call the seed
+    /// itself is random.
     #[must_use]
     pub fn with_chance(mut self, seed: u64) -> AsyncHostContext<T> {
         self.backoff = Backoff::with_seed(seed);
@@ -450,7 +450,7 @@ impl<T: Transport> AsyncHostContext<T> {
             self.epoch += 1;
         }
         self.pending.changes = self.pending.changes.with(changes);
-        // pmcd does not tell which agent it was, and its counters begin anew.
+        // pmcd does not say which agent it was, and the agent has reset its counters.
         self.pending.gap |= changes.agent_restarted();
         Ok(outcome)
     }

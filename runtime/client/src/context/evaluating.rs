@@ -35,7 +35,7 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok((self.evaluate_fetched(events, evaluator, workspace).await?, events))
     }
 
-    /// Evaluates the batch of a workspace: what this host has just given for
+    /// Evaluates the batch of a workspace. It holds this host's latest answer to
     /// [`Evaluator::requests`], with these events.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Asks pmcd for metadata: names, descriptors, instances, texts, labels.
 //!
-//! The cache answers what it knows. All other questions go out together, in as few
-//! requests as pmcd accepts. If pmcd may know more than its first answer, it is asked a
-//! second time, again together. `async_host` has the connection and fetches values.
+//! The cache answers the questions that it can. All others go out together, in as few requests as
+//! pmcd accepts. If pmcd may know more than its first answer, it is asked a second time, again
+//! together. `async_host` has the connection and fetches values.
 
 use pmderive_core::model::{
     PmStatus, Pmid, StateChange, TextKind, Value, ValueType, text_of_bytes, until_nul,

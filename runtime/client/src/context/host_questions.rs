@@ -1,6 +1,6 @@
-//! Questions to [`AsyncHostContext`] as calls: one for any question, one for any
-//! questions of a kind, and those that most programs ask by name. Each makes one
-//! call of [`AsyncHostContext::ask`].
+//! Questions to [`AsyncHostContext`] as calls. One is for any question, and one for several
+//! questions of a kind. The usual questions of programs have calls with names of their own. Each
+//! makes one call of [`AsyncHostContext::ask`].
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //!
 //! Input: answers of pmcd. Output: the same answers until they are declared out of
 //! date. Unchanged instance domains keep their `Arc`, so callers can compare pointers.
-//! `common_metadata` has what hosts share. This module does not ask pmcd.
+//! `common_metadata` has the metadata that hosts share. This module does not ask pmcd.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ impl MetadataCache {
         }
     }
 
-    /// Forgets what a notice of pmcd concerns.
+    /// Forgets the metadata that a notice of pmcd concerns.
     pub(super) fn forget(&mut self, change: StateChange) {
         if change.concerns_labels() {
             self.forget_labels();

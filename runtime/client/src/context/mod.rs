@@ -1,5 +1,5 @@
-//! Hosts as sources of metrics: calls of one block, those of the other are futures. What hosts
-//! say about their metrics is remembered, and lost connections are made again.
+//! Hosts as sources of metrics, in two forms: calls that block, and futures. Both remember the
+//! metadata of their hosts, and make lost connections again.
 //!
 //! A context implements [`pmderive_core::source::MetadataSource`] and
 //! [`pmderive_core::source::FetchSource`] over the modules below it.

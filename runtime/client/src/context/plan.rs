@@ -130,7 +130,7 @@ impl Plan {
                 help: "leave the attribute `compress` out".to_owned(),
             });
         }
-        // As to libpcp, an empty name is no container, whatever the options say.
+        // As in libpcp, an empty name is no container, whatever the options say.
         let container = spec.container.as_ref().or(options.container.as_ref());
         let container = container.filter(|name| !name.is_empty());
         if let Some(name) = container

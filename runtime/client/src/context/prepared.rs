@@ -1,8 +1,7 @@
 //! Encoded requests for values, stored once per process, because many hosts get the
 //! same list again and again.
 //!
-//! Input: a list, and the precision of time stamps. Output: the requests. This module
-//! sends nothing.
+//! Input: a list, and the precision of time stamps. Output: the requests.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex};

@@ -169,8 +169,7 @@ impl HostSpec {
         HostSpec::new("local:", Target::Local { socket: None })
     }
 
-    /// Name or address of what is connected to over the network: of the first proxy,
-    /// else of the host.
+    /// The name or address to connect to over the network: of the first proxy, else of the host.
     pub fn name_on_network(&self) -> Option<&str> {
         match (&self.proxy, &self.target) {
             (Some(proxy), _) => Some(&proxy.name),

@@ -99,8 +99,8 @@ impl TlsSettings {
         self
     }
 
-    /// The files and folders that they are made of: `tls.conf` and what it names now. They
-    /// are read once; when one of them changes, other settings have to be made.
+    /// The files and folders that they are made of: `tls.conf` and the files that it names now.
+    /// They are read once; when one of them changes, other settings have to be made.
     pub fn files(&self) -> Vec<PathBuf> {
         const NAMES: [&str; 6] = [
             "tls-ca-cert-file",

@@ -1,7 +1,7 @@
 //! Reads fields from received bytes, and never beyond their end.
 //!
 //! Every read names its field, so an error tells which field of which structure is
-//! wrong, and where. The reader knows no particular PDU.
+//! wrong, and where.
 
 use pmderive_core::model::Pmid;
 

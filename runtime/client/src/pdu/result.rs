@@ -70,7 +70,7 @@ impl ResultFrame {
         Ok(ResultFrame { timestamp, first_set, set_count })
     }
 
-    /// Reads what comes before the value sets. The reader is at the first set.
+    /// Reads the fields before the value sets. The reader is at the first set.
     fn read_head<'p>(
         pdu: &'p [u8],
         resolution: Resolution,
@@ -99,9 +99,9 @@ impl ResultFrame {
         Ok((ResultFrame { timestamp, first_set, set_count }, reader))
     }
 
-    /// Adds a PDU to a batch as columns, if it differs only in numbers from an
-    /// earlier one that answered the same part of the list with that identity. False
-    /// only means that the PDU must be decoded.
+    /// Adds a PDU to a batch as columns, if it differs only in numbers from an earlier one. That
+    /// one must have answered the same part of the list with that identity. False only means that
+    /// the PDU must be decoded.
     pub(crate) fn add_as_before(
         pdu: &[u8],
         (list, resolution): (u64, Resolution),

@@ -7,6 +7,21 @@ use super::certificate::CertificateProblem;
 use super::sasl::AuthenticationError;
 use crate::pdu::{DecodeError, PduType};
 
+/// Something that a pmcd may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lack {
+    /// It encrypts no connections.
+    #[error("this pmcd has no TLS")]
+    Tls,
+    /// It checks no credentials.
+    #[error("this pmcd cannot authenticate users")]
+    Users,
+    /// It cannot choose the metrics of a container.
+    #[error("this pmcd knows no containers")]
+    Containers,
+}
+
 /// The conversation failed, and the connection cannot be used any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -48,9 +63,9 @@ pub enum ProtocolError {
     /// so the number of replies still to come is unknown.
     #[error("pmcd rejected the profile or the fetch after it: {0}")]
     ProfileOrFetch(PmStatus),
-    /// pmcd demands or lacks something that this connection needs.
+    /// pmcd lacks something that this connection needs.
     #[error("{0}")]
-    Unsupported(&'static str),
+    Unsupported(Lack),
     /// pmcd's certificate does not prove its identity.
     #[error("the certificate of pmcd is not accepted: {0}")]
     Certificate(CertificateProblem),

@@ -13,7 +13,7 @@ use pmderive_core::model::PmStatus;
 
 use super::config::{Peer, Security, TlsClient};
 use super::connection::{Connection, Event};
-use super::error::ProtocolError;
+use super::error::{Lack, ProtocolError};
 use super::proxy;
 use super::request::Request;
 use super::sasl::{AuthenticationError, Sasl, is_sasl_status};
@@ -118,7 +118,7 @@ impl Connection {
         };
         if tls.is_some() {
             if !offered.has(Features::SECURE) {
-                return Err(ProtocolError::Unsupported("this pmcd has no TLS"));
+                return Err(ProtocolError::Unsupported(Lack::Tls));
             }
             flags = flags.with(Features::SECURE);
             if offered.has(Features::SECURE_ACK) {
@@ -139,13 +139,13 @@ impl Connection {
         }
         if config.credentials.is_some() {
             if !offered.has(Features::AUTH) {
-                return Err(ProtocolError::Unsupported("this pmcd cannot authenticate users"));
+                return Err(ProtocolError::Unsupported(Lack::Users));
             }
             flags = flags.with(Features::AUTH);
         }
         if config.container.is_some() {
             if !offered.has(Features::CONTAINER) {
-                return Err(ProtocolError::Unsupported("this pmcd knows no containers"));
+                return Err(ProtocolError::Unsupported(Lack::Containers));
             }
             flags = flags.with(Features::CONTAINER);
         }

@@ -113,7 +113,7 @@ fn tls_is_only_begun_and_trusted_as_wanted() {
     let without = Features(0x0e44);
     assert_eq!(
         outcome(required(), peer(without, good())),
-        Err(ProtocolError::Unsupported("this pmcd has no TLS"))
+        Err(ProtocolError::Unsupported(Lack::Tls))
     );
     let relaxed = || with(Security::Relaxed(identity.client(true)));
     assert_eq!(outcome(relaxed(), peer(without, good())), Ok(vec![]));

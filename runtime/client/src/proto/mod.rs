@@ -34,7 +34,7 @@ pub use config::{
     ConnectionConfig, Credentials, Forward, Method, Peer, Secret, Security, TlsClient,
 };
 pub use connection::{Connection, Event};
-pub use error::ProtocolError;
+pub use error::{Lack, ProtocolError};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_handshake, fuzz_stream};
 pub use request::{FetchRequest, Reply, Request};

@@ -61,8 +61,8 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Waits for work, but no longer than this; nothing if it is not done then. What had arrived
-/// by then counts, even if other tasks kept the thread busy until it was too late.
+/// Waits for work, but no longer than this; `None` if it is not done then. Bytes that arrived in
+/// time count, even if other tasks kept the thread busy until it was too late.
 #[doc(hidden)]
 pub async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     let mut work = pin!(work);

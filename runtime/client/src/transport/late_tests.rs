@@ -60,7 +60,7 @@ async fn a_task() {
     look_late(AsyncSocket::Unix(ours.try_into().expect("a runtime")), filler, peer).await;
 }
 
-/// The last byte comes in time, but the task looks only after its deadline. What never comes
+/// The last byte comes in time, but the task looks only after its deadline. A byte that never comes
 /// is not waited for.
 #[tokio::test(start_paused = true)]
 async fn work_whose_last_byte_is_there() {

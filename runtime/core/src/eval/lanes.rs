@@ -1,6 +1,6 @@
 //! Sets of instances, and the places of one set's lanes in another.
 //!
-//! This module works on identifiers only. It knows neither values nor names.
+//! This module works on identifiers only.
 
 use std::collections::{HashMap, HashSet};
 

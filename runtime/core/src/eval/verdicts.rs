@@ -1,5 +1,5 @@
-//! Verdicts of patterns on instances by name. A verdict is made anew each time
-//! or, as in libpcp, only when the pattern first sees the instance.
+//! Verdicts of patterns on instances by name. A verdict is made each time or, as in libpcp, only
+//! when the pattern first sees the instance.
 //!
 //! This module knows instances and names, but neither values nor layouts.
 

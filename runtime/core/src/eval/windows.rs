@@ -3,8 +3,7 @@
 //!
 //! Input, once per evaluation: the operand's instances, lanes and time stamp.
 //! Output: as many lanes. An instance without a value loses its samples, and
-//! all instances lose theirs when time goes backwards. Windows know no columns
-//! and no layouts.
+//! all instances lose theirs when time goes backwards.
 //!
 //! Definitions with the same window share its samples if they came together and
 //! none of them was away since: then all have seen the same samples. A
@@ -12,10 +11,10 @@
 //! fewer values, and samples that have left a window still affect the rounding
 //! of a mean.
 //!
-//! Samples are kept in buckets. Usually each sample has its own. But samples
-//! that are closer to a bucket's first sample than 1/[`BUCKETS`] of the window
-//! share that bucket, so memory per instance is bounded at any pace of
-//! fetching. The cost per fetch does not depend on the length of the window:
+//! Samples are kept in buckets. Usually each sample has its own. But samples that are closer to a
+//! bucket's first sample than 1/[`BUCKETS`] of the window share that bucket. So memory per instance
+//! is bounded at any pace of fetching. The cost per fetch does not depend on the length of the
+//! window:
 //!
 //! ```text
 //!   oldest                                newest

@@ -23,7 +23,7 @@ pub struct Frame {
 /// zero when a flag was set in any lane.
 pub type EntryPoint = unsafe extern "C" fn(*const Frame) -> u64;
 
-/// An entry point with what keeps its code in memory.
+/// An entry point with the owner that keeps its code in memory.
 #[derive(Clone)]
 pub struct NativeCode {
     entry: EntryPoint,

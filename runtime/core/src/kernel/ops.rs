@@ -215,7 +215,7 @@ mod tests {
         let of = |op, value: f64| f64::from_bits(unary(op, Scalar::F64)(value.to_bits()));
         assert_eq!(of(UnaryOp::Abs, -0.0).to_bits(), 0);
         assert_eq!(of(UnaryOp::Abs, f64::NEG_INFINITY), f64::INFINITY);
-        // Halves go away from zero, and what is just below a half does not.
+        // Halves go away from zero, and a number just below a half does not.
         for (value, whole) in [(0.5, 1.0), (-0.5, -1.0), (2.5, 3.0), (-2.5, -3.0), (2.4, 2.0)] {
             assert_eq!(of(UnaryOp::Round, value), whole, "{value}");
         }

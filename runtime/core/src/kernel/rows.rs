@@ -69,7 +69,7 @@ impl Rows {
         self.output = (ir.output().bytes(), ir.is_single());
     }
 
-    /// Makes room for so many segments, and no more.
+    /// Makes room for exactly this number of segments.
     pub fn reserve(&mut self, segments: usize) {
         self.words.reserve_exact((segments * self.row_words).saturating_sub(self.words.len()));
     }

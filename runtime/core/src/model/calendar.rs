@@ -1,6 +1,4 @@
 //! Days of the Gregorian calendar, counted from 1970-01-01.
-//!
-//! This module knows neither zones nor times of day.
 
 /// Days from March 1 of the year 0 to 1970.
 const DAYS_TO_1970: i64 = 719_468;
@@ -10,8 +8,8 @@ const DAYS_OF_ERA: i64 = 146_097;
 
 /// Year, month and day of a day number.
 pub fn date(days: i64) -> (i64, i64, i64) {
-    // Counts in years that begin with March, so that the leap day is the last
-    // day of its year, and in eras of 400 years, which are all equally long.
+    // Counts in years that begin with March, so that the leap day is the last day of its year. Also
+    // counts in eras of 400 years, which are all equally long.
     let since_era_zero = days.saturating_add(DAYS_TO_1970);
     let (era, day) =
         (since_era_zero.div_euclid(DAYS_OF_ERA), since_era_zero.rem_euclid(DAYS_OF_ERA));

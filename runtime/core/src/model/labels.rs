@@ -3,8 +3,7 @@
 //!
 //! A [`LabelSet`] is the text of one JSON object, with the places of names and
 //! values in it, as `pmGetContextLabels(3)` and its kin deliver it. The places
-//! are checked when a set is made, so reading one cannot fail. This module does
-//! not know where sets come from.
+//! are checked when a set is made, so reading one cannot fail.
 
 use super::{InDom, InstId, PmStatus, Pmid};
 

@@ -3,7 +3,7 @@
 //!
 //! Input: sets from the most general level to the most specific. Output: one
 //! set in the form of `pmMergeLabelSets(3)`: each name once, in byte order,
-//! without white space between. This module does not know where sets come from.
+//! without white space between.
 
 use std::collections::BTreeMap;
 

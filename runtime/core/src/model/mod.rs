@@ -1,7 +1,7 @@
 //! The vocabulary of the PMAPI: identifiers, descriptors, units, statuses,
 //! time stamps, instance domains, labels.
 //!
-//! These are plain values. They know no source of metrics.
+//! These are plain values.
 
 mod byte_text;
 mod c_number;

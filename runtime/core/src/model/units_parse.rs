@@ -1,8 +1,7 @@
 //! Parses units.
 //!
 //! Input: a text for `pmParseUnitsStr(3)`. Output: units with a multiplier, or
-//! an error with the bytes at fault. This module knows nothing of values;
-//! `units_convert` changes a value's scale.
+//! an error with the bytes at fault. `units_convert` changes a value's scale.
 
 use std::ops::{Range, RangeInclusive};
 

@@ -1,7 +1,7 @@
 //! The words of units: tables of spellings for each scale.
 //!
 //! Printing and parsing of units both read these tables and hold no words of
-//! their own. This file knows spellings only, not how they combine.
+//! their own. `units_parse` and `units_text` combine the words.
 
 /// One of the three basic axes of [`Units`](super::Units).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

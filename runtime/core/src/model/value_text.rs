@@ -2,8 +2,7 @@
 //!
 //! Input: one value. Output, appended to a string: the text of
 //! `pmPrintValue(3)` without padding, or the shortest text that reads back as
-//! the same value. This module knows neither descriptors nor the places of
-//! values. Integers need no function here, because Rust prints them like C.
+//! the same value. Integers need no function here, because Rust prints them like C.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;

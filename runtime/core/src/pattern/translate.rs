@@ -53,7 +53,7 @@ struct Translator<'t> {
     is_backtracking: bool,
     has_back_reference: bool,
     text: &'t str,
-    /// Offset of what is being read.
+    /// Offset of the part that is being read.
     at: usize,
     rest: Peekable<CharIndices<'t>>,
     out: String,

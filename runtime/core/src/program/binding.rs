@@ -2,8 +2,7 @@
 //! stand for in one context.
 //!
 //! A program names no metrics and no domains; a [`Binding`] does. Contexts
-//! whose metrics have the same identifiers share a binding. This module knows
-//! no values.
+//! whose metrics have the same identifiers share a binding.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

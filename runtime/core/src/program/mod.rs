@@ -164,8 +164,8 @@ pub struct Output {
     pub instance_of: Option<InputSlot>,
 }
 
-/// The parts that derived metrics need. The lists are parallel to [`Program::outputs`]. What
-/// an output needs because another one does is with that one alone: of a chain of
+/// The parts that derived metrics need. The lists are parallel to [`Program::outputs`]. A part that
+/// an output needs only through another output is listed with that other output. So in a chain of
 /// definitions, each has only its own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {

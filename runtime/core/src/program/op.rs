@@ -23,9 +23,8 @@ pub struct Node {
 
 /// The operation of a node on its operands, which are earlier nodes.
 ///
-/// Unless stated otherwise, a failed operand makes the node fail with the
-/// operand's status (of two failed operands, the left one's), and an operand
-/// without values leaves the node without values.
+/// Unless stated otherwise, a failed operand makes the node fail with the operand's status (of two
+/// failed operands, the left one's). An operand without values leaves the node without values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Values as they were fetched.

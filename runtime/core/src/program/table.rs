@@ -1,8 +1,6 @@
 //! The tables that programs consist of. Programs for different kinds of sources
 //! have mostly equal tables, or tables that differ in few places. A [`Pool`]
 //! makes programs share equal parts.
-//!
-//! Nothing here knows the contents of a table.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -35,7 +33,7 @@ const PIECE: usize = 32;
 
 impl<T> List<T> {
     /// Bytes of its items, unless it was counted already: `seen` has the addresses of
-    /// lists that were. What items point to does not count.
+    /// lists that were. The data that items point to are not counted.
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         if seen.insert(Arc::as_ptr(&self.0).addr()) { size_of_val(&**self.0) } else { 0 }
     }
@@ -175,7 +173,7 @@ impl<T> Lists<T> {
         &self.items[start as usize..self.ends[at] as usize]
     }
 
-    /// Adds a list of what `fill` appends.
+    /// Adds a list of the items that `fill` appends.
     pub fn push_with(&mut self, fill: impl FnOnce(&mut Vec<T>)) {
         fill(&mut self.items);
         self.ends.push(self.items.len() as u32);

@@ -7,9 +7,9 @@
 /// Size in bytes of a block with 8 bytes of data.
 const SIZE: usize = 12;
 
-/// The end of the blocks of some lanes, if these blocks begin at `at`, follow
-/// each other in the order of the lanes, and all have one type and 8 bytes of
-/// data. Positions count words from `block_origin`.
+/// The end of the blocks of some lanes, if these blocks are regular. They must begin at `at`,
+/// follow each other in the order of the lanes, and all have one type and 8 bytes of data.
+/// Positions count words from `block_origin`.
 #[inline]
 pub fn end_of_blocks_of_8(
     bytes: &[u8],

@@ -125,7 +125,7 @@ impl Columns {
         self.layout = None;
     }
 
-    /// Drops the lanes, to keep what is left as a model of other columns.
+    /// Drops the lanes, to keep the rest as a model of other columns.
     pub(super) fn drop_lanes(&mut self) {
         self.lanes = Vec::new();
         self.sets.shrink_to_fit();

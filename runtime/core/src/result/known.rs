@@ -18,7 +18,7 @@ const DUE: u32 = 2;
 /// Largest number of sightings before a form is learnt.
 const PATIENCE: u32 = 64;
 
-/// Forms of earlier results, each with what its reader found in it.
+/// Forms of earlier results, each with the findings of its reader.
 #[derive(Debug)]
 pub struct KnownResults<T = ()> {
     /// The latest first.
@@ -73,15 +73,15 @@ impl<T> KnownResults<T> {
         self.forms.clear();
     }
 
-    /// What was found in a result that differs from this one in nothing but
-    /// numbers. Then this one is as sound.
+    /// The findings of an earlier result that differs from this one only in numbers. They also hold
+    /// for this one.
     pub fn recall(&mut self, encoded: &Encoded<'_>) -> Option<&T> {
         let (_, found) = self.deliver(encoded, 0, &mut Columns::default())?;
         Some(found)
     }
 
-    /// Records a checked result. `found` is what
-    /// [`KnownResults::recall`] will give, if that is worth it.
+    /// Records a checked result. [`KnownResults::recall`] will return `found`, if keeping it is
+    /// worthwhile.
     pub fn learn(&mut self, encoded: &Encoded<'_>, found: impl FnOnce() -> T) {
         self.notice(encoded, 0, || (std::iter::empty(), found()));
     }
@@ -107,8 +107,8 @@ impl<T> KnownResults<T> {
         known.learnt.as_ref()
     }
 
-    /// Takes notice of a result that was checked. `wanted` has for each metric
-    /// of the list the offset of its value set, and what was found.
+    /// Takes notice of a result that was checked. `wanted` returns the metrics of the list with the
+    /// offsets of their value sets, and the findings of the reader.
     pub(super) fn notice<W: Iterator<Item = (Pmid, Option<usize>)>>(
         &mut self,
         encoded: &Encoded<'_>,

@@ -1,5 +1,5 @@
-//! Results as owned values, for callers that accept an allocation per value for
-//! convenience: what `pmFetch(3)` returns.
+//! Results as owned values, like those of `pmFetch(3)`. They suit callers that accept an allocation
+//! per value for convenience.
 
 use super::ResultBatch;
 use crate::model::{

@@ -79,7 +79,7 @@ impl<'a> ValueSets<'a> {
         ValueSets { part, place, left: 1 }
     }
 
-    /// The sets that are left, with their places; `part` is the position of theirs.
+    /// The sets that are left, with their places; `part` is the position of their part.
     pub(super) fn placed(
         mut self,
         part: usize,

@@ -175,8 +175,7 @@ impl Wire {
         for set in part.sets() {
             self.set_count += 1;
             out.extend_from_slice(&set.pmid.0.to_be_bytes());
-            // The count fits: so many values, of 8 bytes each, would not fit
-            // into memory.
+            // The count fits: more values, of 8 bytes each, would not fit into memory.
             let numval = match set.count {
                 Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
                 Err(status) => status.0,

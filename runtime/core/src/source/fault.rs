@@ -1,7 +1,6 @@
 //! The party at fault when something fails.
 
-/// The one whose action or repair ends a failure. Errors tell it by a method
-/// `fault`.
+/// The one whose action or repair ends a failure. Errors report it by a method `fault`.
 ///
 /// ```
 /// use pmderive_core::source::{Fault, SourceError};
@@ -13,8 +12,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The other side, or who wrote the file: it violates a format or refuses
-    /// what it should do.
+    /// The other side, or the writer of the file: it violates a format or refuses its task.
     Peer,
     /// The caller or the caller's user: a name, an option, a value or the
     /// order of calls is wrong.

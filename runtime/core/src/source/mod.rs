@@ -67,7 +67,7 @@ pub trait MetadataSource {
     fn name(&self) -> String;
 
     /// A number that changes whenever names, descriptors or the identity of the
-    /// peer may have changed. Callers must then bind anew.
+    /// peer may have changed. Callers must then bind again.
     fn metadata_epoch(&self) -> u64;
 
     /// Identifier of each name, in order ([`Question::Pmid`]).
@@ -343,9 +343,8 @@ pub struct FetchEvents {
     /// Names, descriptors or agents may have changed (see
     /// [`MetadataSource::metadata_epoch`]).
     pub metadata_changed: bool,
-    /// The data are not continuous: a mark record was passed, the connection
-    /// was made anew, or an agent was restarted. Differences across it are
-    /// meaningless.
+    /// The data are not continuous: a mark record was passed, the connection was made again, or an
+    /// agent was restarted. Differences across it are meaningless.
     pub gap: bool,
     /// The changes that pmcd reports (`PMCD_*` of `pmFetch(3)`). Other sources
     /// report none.

@@ -1,7 +1,7 @@
 //! Areas of metrics: tables of rows, with the reader that rows select values from.
 //!
-//! An area reads its files and knows its rows. This module has what all areas
-//! share: the row of a metric, and at most one reading of a file per fetch.
+//! An area reads its files and knows its rows. This module has the parts that all areas share: the
+//! row of a metric, and at most one reading of a file per fetch.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ pub(super) trait Area: Default + Send + 'static {
     /// Serial numbers of the instance domains that [`Area::domain`] knows.
     const DOMAINS: &'static [u32] = &[];
 
-    /// Reads the files that most rows need. It is called before anything is
-    /// asked, once a fetch.
+    /// Reads the files that most rows need. It is called once in a fetch, before any question.
     fn read(&mut self, _: &mut Files) {}
 
     /// Adds the values of a row. Reads the files that only this row needs.
@@ -60,7 +59,7 @@ struct AreaReading<A> {
 }
 
 impl<A: Area> AreaReading<A> {
-    /// The area with what this fetch reads.
+    /// The area, after it has read its files in this fetch.
     fn current(&mut self, files: &mut Files) -> &mut A {
         if self.read.is_due(files) {
             self.area.read(files);

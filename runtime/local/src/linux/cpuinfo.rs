@@ -1,8 +1,8 @@
 //! Descriptions of the processors, from /proc/cpuinfo.
 //!
 //! The file has a block of `key : value` lines for each processor that is
-//! online. Each metric searches the file anew: these metrics are rarely
-//! fetched, and keeping all values as text would cost more.
+//! online. Each metric searches the whole file: these metrics are rarely fetched, and keeping all
+//! values as text would cost more.
 
 use std::collections::HashSet;
 

@@ -2,7 +2,7 @@
 //! gives them.
 //!
 //! One table describes the domains and the labels of their instances. The other lists the
-//! metrics about all processors together. This module does not know the values of metrics.
+//! metrics about all processors together.
 
 use std::borrow::Cow;
 

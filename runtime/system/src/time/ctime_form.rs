@@ -83,8 +83,7 @@ impl Scanner<'_> {
 }
 
 impl DateParts {
-    /// Reads a text. Fractions of a second are cut as by libpcp, or nearest to what is
-    /// written.
+    /// Reads a text. Fractions of a second are cut as by libpcp, or nearest to the written number.
     ///
     /// # Errors
     /// The text contains something else, or too little.

@@ -4,7 +4,7 @@
 //! The text is read as glibc 2.36 reads it, because libpcp's answers are
 //! glibc's. glibc is lenient and never fails; text that it does not understand
 //! is UTC. Crates for time zones refuse texts that glibc accepts, such as
-//! `EST5EDT` without rules. This module knows neither files nor names of zones.
+//! `EST5EDT` without rules.
 
 use std::borrow::Cow;
 

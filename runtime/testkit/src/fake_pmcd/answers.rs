@@ -74,7 +74,7 @@ pub(super) fn answer(
 /// An answer in both cases: `Err` is a failure, for use with `?`.
 pub(super) type Outcome = Result<Answer, Answer>;
 
-/// Reads what a request begins with: bytes may follow the last field.
+/// Reads the fields of a request. Bytes may follow the last field.
 fn begin_of<'a, P: Pdu<'a>>(pdu: &'a [u8]) -> Result<P, Answer> {
     let mut reader = Reader::starting_at(pdu, HEADER_BYTES, P::NAME);
     Ok(P::read(P::TYPES[0], &mut reader)?)

@@ -82,7 +82,7 @@ impl Direct {
         network(|network| network.passed += time);
     }
 
-    /// The time by which tests and waiting have set the clock forward.
+    /// The time that tests and waits have added to the clock.
     pub fn passed() -> Duration {
         network(|network| network.passed)
     }

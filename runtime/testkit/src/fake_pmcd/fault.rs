@@ -14,14 +14,13 @@ use pmderive_core::model::PmStatus;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Only so many of its bytes are sent, and then nothing until
-    /// [`super::Session::resume`] or [`super::FakeHost::resume_all`]: for
-    /// a reply that is late, or never comes.
+    /// Only this many of its bytes are sent, and then nothing until [`super::Session::resume`] or
+    /// [`super::FakeHost::resume_all`]: for a reply that is late, or never comes.
     Stall {
         /// Bytes that are sent before.
         after: usize,
     },
-    /// So many of its bytes are sent, and the others after a while.
+    /// This many of its bytes are sent, and the others after a while.
     Late {
         /// Bytes that are sent before.
         after: usize,
@@ -33,12 +32,12 @@ pub enum Fault {
         /// The length of each pause.
         every: Duration,
     },
-    /// Only so many of its bytes are sent, then the stream ends.
+    /// Only this many of its bytes are sent, then the stream ends.
     Close {
         /// Bytes that are sent before.
         after: usize,
     },
-    /// Only so many of its bytes are sent, then the connection is reset.
+    /// Only this many of its bytes are sent, then the connection is reset.
     Reset {
         /// Bytes that are sent before.
         after: usize,
@@ -49,8 +48,7 @@ pub enum Fault {
     Replace(Vec<u8>),
     /// The host sends the reply, and then these unexpected bytes.
     Append(Vec<u8>),
-    /// So many of its bytes are sent, and then other bytes again and again
-    /// without an end.
+    /// This many of its bytes are sent, and then other bytes again and again without an end.
     Endless {
         /// Bytes that are sent before.
         after: usize,
@@ -225,7 +223,7 @@ impl Rule {
         self
     }
 
-    /// Strikes so many times.
+    /// Strikes this many times.
     pub fn times(mut self, times: u32) -> Rule {
         self.times = Some(times);
         self

@@ -65,8 +65,7 @@ const NAMES: [&str; 8] =
 const DOMAINS: [InDom; 3] = [DISKS, InDom::new(DEFAULT_AGENT, 7), InDom::new(300, 0)];
 const AGENTS: [u32; 3] = [DEFAULT_AGENT, 61, 300];
 
-/// The metrics by item: those of [`world`], one that comes and goes, and one
-/// that never is.
+/// The metrics by item: those of [`world`], one that comes and goes, and one that never exists.
 fn metric(item: u8) -> Pmid {
     match item % 7 {
         5 => Pmid::new(61, 0, 0),
@@ -135,7 +134,7 @@ struct CoupledPeers<'d> {
     host: Arc<FakeHost>,
     session: Session,
     connection: Connection,
-    /// True when a fault may have struck what this connection hears.
+    /// True when a fault may have struck the bytes that this connection receives.
     struck: bool,
     asked: std::collections::VecDeque<SentRequest>,
     notices: StateChange,

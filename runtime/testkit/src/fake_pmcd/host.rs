@@ -254,8 +254,8 @@ impl FakeHost {
         state.notify(notice);
     }
 
-    /// Restarts pmcd: all connections are lost, counters begin anew, what was
-    /// stored is gone, and everything may be different.
+    /// Restarts pmcd: all connections are lost, counters start again, stored values are gone, and
+    /// everything may be different.
     pub fn restart(&self, change: impl FnOnce(&mut World)) {
         let mut state = self.lock();
         state.started = self.clock.at(state.fetches);
@@ -268,14 +268,14 @@ impl FakeHost {
         self.changed.notify_waiters();
     }
 
-    /// Sets the host's clock to so many nanoseconds before or behind what is
-    /// really the time, which what counts goes by.
+    /// Sets the host's clock ahead of the real time, or behind it if negative. Counters follow the
+    /// real time.
     pub fn set_clock_ahead(&self, nanoseconds: i64) {
         self.lock().ahead = nanoseconds;
     }
 
-    /// Stops pmcd, as SIGSTOP does: who connects gets no greeting, and requests
-    /// wait until [`FakeHost::go_on`].
+    /// Stops pmcd, as SIGSTOP does. New clients get no greeting, and requests wait until
+    /// [`FakeHost::go_on`].
     pub fn stop(&self) {
         self.lock().is_stopped = true;
     }
@@ -401,7 +401,7 @@ impl HostState {
         *self.requests.entry(kind).or_default() += 1;
     }
 
-    /// The fault of what a connection is about to say, if any.
+    /// The fault of the next message of a connection, if any.
     pub(super) fn strike(&mut self, connection: u64, utterance: Utterance) -> Option<Fault> {
         if self.rules.is_empty() { None } else { strike(&mut self.rules, connection, utterance) }
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Bytes that stand in the outbox at once of a stream without an end.
+/// Bytes of an endless stream that are in the outbox at once.
 const ENDLESS_BYTES: usize = 64 << 10;
 
 /// The event at a point of the stream.
@@ -64,12 +64,12 @@ impl Outbox {
         self.bytes.get(self.sent..end).unwrap_or_default()
     }
 
-    /// Bytes that stand here, whether they can be sent or not.
+    /// Bytes that wait here, whether they can be sent or not.
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.sent
     }
 
-    /// Notes that so many of the outgoing bytes were sent.
+    /// Notes that this many of the outgoing bytes were sent.
     pub fn sent(&mut self, count: usize) {
         self.sent += count.min(self.outgoing().len());
         if self.sent == self.bytes.len() {

@@ -232,7 +232,7 @@ impl Number {
     }
 }
 
-/// The whole part, modulo 2^64; zero for what is not finite.
+/// The whole part, modulo 2^64; zero for a number that is not finite.
 fn wrapping_i64(real: f64) -> i64 {
     const MODULUS: f64 = 18_446_744_073_709_551_616.0;
     // The remainder is below 2^64, which 128 bits hold.

@@ -181,7 +181,7 @@ pub(crate) fn loopback_socket(port: u16) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// The next connection. Where the system has no file for one, it waits.
+/// The next connection. If the system has no descriptor left, it waits.
 async fn accepted(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -219,8 +219,8 @@ where
         match flow {
             Flow::Reset => return Ok(flow),
             Flow::Closed => {
-                // Closing with requests unread would reset the connection, and
-                // the client might lose what was sent last.
+                // Closing with requests unread would reset the connection, and the client might
+                // lose the last sent bytes.
                 stream.shutdown().await?;
                 while stream.read_buf(&mut bytes).await? > 0 {
                     bytes.clear();

@@ -72,7 +72,7 @@ enum Phase {
 /// The next action of the code that moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Send what is outgoing, wait for the client.
+    /// Send the outgoing bytes, then wait for the client.
     Open,
     /// Wait until [`Session::resume`] is due; send nothing meanwhile.
     Stalled,
@@ -133,7 +133,7 @@ impl Session {
         self.outbox.outgoing()
     }
 
-    /// Notes that so many of the outgoing bytes were sent.
+    /// Notes that this many of the outgoing bytes were sent.
     pub fn sent(&mut self, count: usize) {
         self.outbox.sent(count);
         self.work();

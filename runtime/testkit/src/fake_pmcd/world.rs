@@ -2,7 +2,7 @@
 //! texts and labels.
 //!
 //! Any number of hosts share a [`World`], which does not change.
-//! [`super::FakeHost`] has what differs from host to host.
+//! [`super::FakeHost`] has the parts that differ from host to host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -161,9 +161,9 @@ impl World {
         }
     }
 
-    /// A world with what PCP's tools ask every pmcd for, under the identifiers
-    /// that it has there: `pmcd.hostname`, `pmcd.timezone`, `pmcd.version`,
-    /// `pmcd.numagents` and the writable `pmcd.client.whoami`.
+    /// A world with the metrics that PCP's tools request from every pmcd, under the usual
+    /// identifiers: `pmcd.hostname`, `pmcd.timezone`, `pmcd.version`, `pmcd.numagents` and the
+    /// writable `pmcd.client.whoami`.
     pub fn new() -> World {
         let mut world = World::empty();
         let own = |cluster, item| Pmid::new(PMCD_AGENT, cluster, item);

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 use super::law::Kind;
 use super::plan::Plan;
 
-/// The text of so many definitions, `fleet.derived.m0` and on, in the language
-/// with libpcp's functions. The plan has domains with metrics of each kind, and
-/// single ones.
+/// The text of this many definitions, `fleet.derived.m0` and on, in the language with libpcp's
+/// functions. The plan has domains with metrics of each kind, and single ones.
 pub fn definitions(plan: &Plan, count: u32) -> String {
     let mut text = String::new();
     for index in 0..count {

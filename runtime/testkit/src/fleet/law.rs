@@ -19,11 +19,11 @@ const AGENT: u32 = 60;
 /// 2026 began at this second. Before it, counters stand still.
 const BEGINNING: i64 = 1_767_225_600;
 
-/// Identifiers from here on are those of instances that pass.
+/// Identifiers from here on belong to passing instances.
 const FIRST_PASSING: InstId = 1_000_000;
 
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
-/// Units of what is mixed, by class, over and over: those of the first two convert.
+/// Units of mixed metrics, by class, repeated. Values convert between the first two.
 const MIXED: [Units; 3] =
     [BYTES, Units { scale_space: 1, ..BYTES }, Units { dim_time: 1, scale_time: 3, ..Units::NONE }];
 
@@ -57,13 +57,12 @@ impl Kind {
     }
 }
 
-/// Kinds of the metrics of a domain, over and over.
+/// Kinds of the metrics of a domain, repeated.
 const KINDS: [Kind; 5] = [Kind::Counter, Kind::Counter, Kind::Gauge, Kind::Gauge, Kind::Bytes];
-/// Kinds of the metrics with one value, over and over.
+/// Kinds of the metrics with one value, repeated.
 const SINGLE_KINDS: [Kind; 2] = [Kind::Counter, Kind::Gauge];
 
-/// Where a metric stands: its domain, its kind, and its number among those of
-/// the domain and kind.
+/// The place of a metric: its domain, its kind, and its number among those of the domain and kind.
 struct Place {
     domain: Option<u32>,
     kind: Kind,
@@ -104,7 +103,7 @@ impl Plan {
         (0..self.singles).filter(of_kind).count() as u32
     }
 
-    /// Where a metric stands by its number.
+    /// The place of the metric with this number.
     fn place(&self, metric: u32) -> Place {
         if let Some(rank) = metric.checked_sub(self.first_mixed()) {
             return Place { domain: None, kind: Kind::Mixed, rank };
@@ -119,7 +118,7 @@ impl Plan {
     }
 
     /// A metric as hosts of a class have it. Classes differ in all identifiers, in which
-    /// of the single counters have 32 bits, and in the units of what is mixed.
+    /// of the single counters have 32 bits, and in the units of mixed metrics.
     pub fn metric(&self, class: u32, number: u32) -> BaseMetric {
         let Place { domain, kind, rank } = self.place(number);
         let node = domain.map_or(String::new(), |domain| format!("d{domain}."));
@@ -151,9 +150,8 @@ impl Plan {
         InDom::new(AGENT, domain)
     }
 
-    /// Instances of a domain on a host at a time, ascending. Those that stay
-    /// are named `i0` and so on, those that pass on a host that churns `p0` and
-    /// so on.
+    /// Instances of a domain on a host at a time, ascending. Lasting instances are named `i0` and
+    /// so on. A host that churns also has passing instances, named `p0` and so on.
     pub fn instances(&self, host: u32, domain: u32, time: Timestamp) -> Vec<(InstId, Box<str>)> {
         let mut instances = lasting(self.instance_count(host, domain));
         if domain == 0 && self.fate(host) == Fate::Churns {

@@ -7,9 +7,8 @@ use std::ops::RangeInclusive;
 
 use crate::mix::mix;
 
-/// A fleet. [`Plan::default`] is the one that is measured: 10,000 hosts of 20
-/// classes with 100 metrics each, 30 of them over 6 instance domains of 10
-/// instances in the mean.
+/// A fleet. [`Plan::default`] is the one that is measured: 10,000 hosts of 20 classes with 100
+/// metrics each. 30 of the metrics are over 6 instance domains, with 10 instances on average.
 ///
 /// ```
 /// use pmderive_testkit::fleet::{Fate, Plan, Shares};
@@ -46,7 +45,7 @@ pub struct Plan {
     pub shares: Shares,
     /// Seconds for which the passing instance of a churning host stays.
     pub churn_seconds: u32,
-    /// After so many passing instances the first one comes back.
+    /// After this many passing instances the first one comes back.
     pub passing: u32,
 }
 
@@ -76,8 +75,8 @@ impl Shares {
 pub enum Fate {
     /// It answers at once.
     IsWell,
-    /// So it does, but an instance of its first domain is another one now and
-    /// then, see [`Plan::churn_seconds`].
+    /// It answers at once, too, but an instance of its first domain changes now and then. See
+    /// [`Plan::churn_seconds`].
     Churns,
     /// It answers fetches with a byte in a second.
     Drips,
@@ -147,7 +146,7 @@ impl Plan {
     /// The address of a host.
     pub fn address(&self, host: u32) -> Ipv4Addr {
         let [_, a, b, c] = host.to_be_bytes();
-        // 127.0.0.x is what others on this machine use.
+        // Other programs on this machine use 127.0.0.x.
         Ipv4Addr::new(127, a.saturating_add(1), b, c)
     }
 

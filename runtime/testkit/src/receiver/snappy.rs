@@ -58,7 +58,7 @@ fn announced(input: &mut &[u8]) -> Result<usize, String> {
     Err("its length has no end".to_owned())
 }
 
-/// A number of so many bytes, the lowest first.
+/// A number of this many bytes, the lowest first.
 fn take(input: &mut &[u8], count: usize) -> Option<u32> {
     let (bytes, rest) = input.split_at_checked(count)?;
     *input = rest;

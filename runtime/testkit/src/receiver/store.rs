@@ -43,7 +43,7 @@ impl Reply {
     }
 }
 
-/// A request, and what became of it.
+/// A request, and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedRequest {
     /// The request as received.
@@ -93,8 +93,7 @@ impl Store {
         self.otherwise = reply;
     }
 
-    /// Handles a request. The verdict is that by merit, if the request reaches
-    /// that point.
+    /// Handles a request. The verdict is the one by merit, if the request gets as far as that.
     pub fn take(&mut self, request: Request) -> (Reply, Verdict) {
         let reply = self.script.pop_front().unwrap_or_else(|| self.otherwise.clone());
         let content = content_of(&request);
@@ -116,7 +115,7 @@ impl Store {
         (reply, verdict)
     }
 
-    /// Stores what is in order, also beside what is not.
+    /// Stores correct samples, even beside faulty ones.
     fn store(&mut self, content: &WriteRequest) -> Verdict {
         let mut verdict = (204, String::new());
         for series in &content.series {

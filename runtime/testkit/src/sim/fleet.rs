@@ -47,7 +47,7 @@ pub(super) struct Network {
     log: Mutex<Log>,
 }
 
-/// A host, and what is the matter with it.
+/// A host, and its present troubles.
 #[derive(Debug)]
 pub(super) struct SimHost {
     pub pmcd: Arc<FakeHost>,

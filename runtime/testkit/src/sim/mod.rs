@@ -1,5 +1,5 @@
-//! Fleets in virtual time: fake pmcds in the very thread, under tokio's paused
-//! clock, to which things happen by a seeded schedule.
+//! Fleets in virtual time: fake pmcds in the same thread, under tokio's paused clock. Events happen
+//! to them by a seeded schedule.
 //!
 //! ```text
 //!   Script     how often what happens

@@ -12,8 +12,8 @@ pub(super) struct Periods<T> {
     others: Vec<(Duration, Duration, T)>,
 }
 
-/// So many periods in an hour, in the mean, that begin and end within a length of
-/// time. They last from some seconds to some minutes; each scale is as likely.
+/// This many periods an hour, on average, that begin and end within a length of time. They last
+/// from some seconds to some minutes; each scale is as likely.
 pub(super) fn periods<T>(
     seed: u64,
     length: Duration,

@@ -1,6 +1,6 @@
 //! A modelled receiver of remote write. It accepts samples; by a seed it refuses
-//! them, fails, sends nonsense, says nothing or is away for a while. Afterwards it
-//! tells, sample by sample, what it accepted and refused.
+//! them, fails, sends nonsense, says nothing or is away for a while. Afterwards it lists the
+//! accepted and the refused samples.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 16 << 20;
 pub enum Mood {
     /// It accepts correct requests.
     Well,
-    /// 400 for all: what is sent now is lost.
+    /// 400 for all requests: samples that are sent now are lost.
     Refuses,
     /// 429, and when to come again.
     Throttles,
@@ -86,8 +86,8 @@ pub struct Receiver {
     requests: u64,
     /// Series by their encoded labels.
     known: FxHashMap<Box<[u8]>, SeriesId>,
-    /// The same labels, one series behind the other as they came first, which is much as
-    /// they come in each request.
+    /// The same labels, in the order in which the series first came. Each request has nearly the
+    /// same order.
     encoded: Vec<u8>,
     /// Places, by series.
     places: Vec<Place>,
@@ -103,8 +103,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that is ill `ill` times an hour, within a period of `length` from
-    /// now on, each time in another way and for some seconds to some minutes.
+    /// A receiver that misbehaves `ill` times an hour, within a period of `length` from now on.
+    /// Each time it does so in another way, for some seconds to some minutes.
     ///
     /// # Panics
     /// Outside a task of a tokio runtime with time.

@@ -140,7 +140,7 @@ pub enum HostEvent {
     Reset,
     /// The next reply to a fetch breaks off.
     Cut {
-        /// After so many bytes, or at its end.
+        /// After this many bytes, or at its end.
         after: usize,
         /// By a reset; otherwise the stream ends.
         by_reset: bool,
@@ -152,7 +152,7 @@ pub enum HostEvent {
     },
     /// The next reply to a fetch is late.
     Delay {
-        /// After so many bytes, or at its end.
+        /// After this many bytes, or at its end.
         after: usize,
         /// The amount.
         by: Duration,
@@ -263,7 +263,7 @@ pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Scheduled
     all
 }
 
-/// Adds what one occasion consists of.
+/// Adds the events of one occasion.
 fn happen(
     plan: &Plan,
     kind: Kind,

@@ -33,8 +33,7 @@ impl Subject {
         assert!(offset <= size, "{what}: {text}");
     }
 
-    /// Compares what was delivered with the undamaged records, which come in
-    /// the order of `order`.
+    /// Compares the delivered records with the undamaged ones, which come in the order of `order`.
     pub fn compare(
         &self,
         outcomes: &[Result<Fetched, SourceError>],

@@ -99,7 +99,7 @@ fn a_damaged_index_changes_nothing() {
     }
 }
 
-/// Programs that compress, with the suffix of what they make.
+/// Programs that compress, with the suffix of their output.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("xz", &["-0", "--block-size=1000"], ".xz"),
     ("xz", &["-0"], ".xz"),

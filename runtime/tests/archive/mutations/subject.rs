@@ -21,7 +21,7 @@ pub type Fetched = (Timestamp, Vec<Set>);
 /// The range of a record in its volume, and its number in the archive.
 type Place = (Range<usize>, Option<usize>);
 
-/// A small archive: its files by their suffixes, and what is in it.
+/// A small archive: its files by their suffixes, and its contents.
 pub struct Subject {
     pub name: &'static str,
     folder: tempfile::TempDir,
@@ -35,7 +35,7 @@ pub struct Subject {
     pub places: Vec<(String, Vec<Place>)>,
     /// Times between records,
     pub times: Vec<Timestamp>,
-    /// and what is interpolated there.
+    /// and the interpolated values there.
     pub between: Vec<Fetched>,
     pub end: Timestamp,
 }

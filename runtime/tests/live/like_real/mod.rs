@@ -21,7 +21,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 use questions::{NODES, questions};
 
-/// A fake with what the real one has.
+/// A fake with the contents of the real one.
 fn twin_of(real: &RealPmcd) -> (FakePmcd, HostContext) {
     let spec = format!("127.0.0.1:{}", real.port).parse().expect("a specification");
     let mut host = HostContext::open_with(&spec, ConnectOptions::default()).expect("a connection");
@@ -235,7 +235,7 @@ fn an_agent_that_is_gone_leaves_its_names_behind() {
     let mut names = Vec::new();
     PmnsNames::encode_names(&["sample.bin"], &mut names);
     let fetch = Fetch { resolution: Resolution::Nano, context: 0, pmids: vec![pmid].into() };
-    // The real one has more to tell of what has happened.
+    // The real one has more events to report.
     for plain in [&mut real, &mut fake] {
         plain.ask(&encoded(&Profile::include_all(0)));
         let (replies, _) = plain.ask(&encoded(&fetch));

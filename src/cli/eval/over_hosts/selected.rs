@@ -1,4 +1,4 @@
-//! What `eval --targets` shows: metrics of each host, and definitions over all hosts.
+//! The output of `eval --targets`: metrics of each host, and definitions over all hosts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct HostsSelection {
 }
 
 impl HostsSelection {
-    /// Reads definitions and hosts, and selects what the arguments name. Reports mistakes
+    /// Reads definitions and hosts, and selects the rows that the arguments name. Reports mistakes
     /// and raises the exit status. The selection may be empty.
     ///
     /// # Errors

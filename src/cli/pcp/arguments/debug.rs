@@ -1,9 +1,9 @@
-//! Arguments of `-D` and `PCP_DEBUG`, see pmdbg(1). This program traces nothing, but refuses
-//! what PCP's tools refuse.
+//! Arguments of `-D` and `PCP_DEBUG`, see pmdbg(1). This program traces nothing, but refuses the
+//! same texts as PCP's tools.
 
 use crate::dialect::Dialect;
 
-/// Names of what can be traced, in version 6.0.
+/// Names of the parts that can be traced, in version 6.0.
 const NAMES: &str = "\
     pdu fetch profile value context indom pdubuf log logmeta optfetch af appl0 appl1 \
     appl2 pmns libpmda timecontrol pmc derive lock interp config pmapi fault auth \

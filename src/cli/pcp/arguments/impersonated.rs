@@ -58,7 +58,7 @@ impl Impersonated {
     }
 }
 
-/// The error of pmNewContext(3) for an impossible host, and what a tool adds.
+/// The error of pmNewContext(3) for an impossible host, and the words that a tool adds.
 pub fn refused_host(host: &str) -> Option<(Lines, String)> {
     let error = host.parse::<HostSpec>().err()?;
     let (reason, status) = match host {

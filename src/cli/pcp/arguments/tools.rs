@@ -1,7 +1,5 @@
 //! The options of pminfo, pmval and pmprobe, in the order and with the words of their usage
 //! messages.
-//!
-//! This module does not know what the options do.
 
 use crate::dialect::Dialect;
 

@@ -1,8 +1,8 @@
 //! Labels of metrics and instances, and the identifiers of series. An identifier is a hash of
 //! labels and other properties.
 //!
-//! A series is identified only by what never changes in it. Optional labels may change, so they
-//! do not count.
+//! Only properties that never change identify a series. Optional labels may change, so they do not
+//! count.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ pub struct Labels {
     clusters_of_item_0: bool,
     /// True for an archive: labels that are missing now may exist at another time.
     is_archive: bool,
-    /// True if each question is asked anew, because its time may differ.
+    /// True if each question is asked again, because its time may differ.
     forgets: bool,
 }
 

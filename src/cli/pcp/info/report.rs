@@ -264,10 +264,12 @@ impl<'s> Report<'s> {
         let shown = &self.shown;
         // Version 7 learns it from a fetch, if there is one.
         let is_fetched = self.source.dialect == Dialect::Pcp7_2 && shown.needs_values();
-        let _ = match () {
-            () if shown.desc_oneline => writeln!(self.out, "{name}\tMetadata unavailable"),
-            () if is_fetched || shown.metadata_errors => writeln!(self.out, "{name}: {text}"),
-            () => writeln!(self.out, "{name}: pmLookupDesc: {text}"),
+        let _ = if shown.desc_oneline {
+            writeln!(self.out, "{name}\tMetadata unavailable")
+        } else if is_fetched || shown.metadata_errors {
+            writeln!(self.out, "{name}: {text}")
+        } else {
+            writeln!(self.out, "{name}: pmLookupDesc: {text}")
         };
     }
 

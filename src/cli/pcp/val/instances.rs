@@ -107,7 +107,7 @@ impl Instances {
         Ok(has_news)
     }
 
-    /// Those of some instances, ascending, that should have a column and have none.
+    /// Filters ascending instances: only those that should have a column and have none.
     pub fn without_column<V>(
         &self,
         values: impl Iterator<Item = (InstId, V)>,

@@ -1,8 +1,6 @@
 //! Reals and rates in a column. Their decimal points are aligned as far as four significant
 //! digits allow.
 //!
-//!
-//! This module does not know the source of the numbers.
 
 use std::io::Write;
 
@@ -31,8 +29,8 @@ impl NumberFormat {
                 out.copy_within(start..start + length, start + padding);
                 out[start..start + padding].fill(b' ');
             }
-            // Too few columns for what comes after the digits count as columns
-            // for the digits, and those begin on the left.
+            // The text behind the digits needs more columns than there are. As in C, this is a
+            // negative width for the digits: they begin on the left.
             None => out.resize(start + length.max(after.len() - self.width), b' '),
         }
         out.extend_from_slice(after.as_bytes());
@@ -48,7 +46,7 @@ impl NumberFormat {
         }
     }
 
-    /// Writes what [`NumberFormat::write`] appends into blanks of the same width, but faster.
+    /// Does the same as [`NumberFormat::write`], but faster, and into blanks of the same width.
     /// Returns false if it cannot; the blanks are then spoilt.
     #[inline]
     pub fn write_short(self, blanks: &mut [u8], number: f64) -> bool {
@@ -253,7 +251,7 @@ fn not_finite(out: &mut Vec<u8>, number: f64) {
 mod tests {
     use super::*;
 
-    /// Numbers with what pmval prints for them in a column of 13.
+    /// Numbers with pmval's output for them in a column of 13.
     const FITTING: &[(f64, &str)] = &[
         (0.0, "       0.0   "),
         (-0.0, "      -0.0   "),
@@ -307,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The short way says what the long one does, or nothing.
+    /// The short way writes the same as the long one, or nothing.
     #[test]
     fn short_numbers_are_those_of_the_library() {
         let eighths = (0..60_000u32).map(|step| f64::from(step) / 8.0);
@@ -335,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Whatever the width: too few columns are none for the short way.
+    /// In any width. The short way is used only if there is room.
     #[test]
     fn columns_are_as_wide_as_they_are_asked_to_be() {
         for width in 0..150 {

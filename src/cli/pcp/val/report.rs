@@ -293,8 +293,7 @@ impl Report<'_> {
             }
             (Form::Rates(table), Some(before)) => {
                 let elapsed = elapsed(before.time, sample.time, self.source.dialect);
-                // A clock that stands still or goes back gives no rate; pmval divides all the
-                // same.
+                // A clock that stands still or goes back gives no rate; pmval divides nevertheless.
                 let is_told = elapsed > 0.0 || self.source.dialect != Dialect::Fixed;
                 let nothing = (!is_told).then(|| Sample::new(self.desc.value_type));
                 let before = nothing.as_ref().unwrap_or(before);
@@ -379,8 +378,8 @@ impl Report<'_> {
     }
 
     /// Follows changed metadata of a live source. True if the metric has another identifier now,
-    /// or its instances have other names: what was just fetched was of others. pmval does not
-    /// look.
+    /// or its instances have other names: then the values just fetched belong to others. pmval does
+    /// not look.
     ///
     /// # Errors
     /// The metric is another one.
@@ -390,7 +389,7 @@ impl Report<'_> {
         if !is_live || std::mem::replace(&mut self.look_up.epoch, epoch) == epoch {
             return Ok(false);
         }
-        // While it is away, each fetch says so.
+        // While the metric is absent, each fetch reports it.
         let Ok(desc) = (self.look_up.desc)(&mut self.source) else { return Ok(false) };
         if (MetricDesc { pmid: self.desc.pmid, ..desc }) != self.desc {
             let change = "has another type, units, semantics or instance domain now: begin again";

@@ -1,7 +1,5 @@
 //! The columns of a line. All have the same width, and a blank follows each.
 //!
-//!
-//! This module does not know the contents of the columns.
 
 /// A line that is being written.
 pub struct Row<'o> {

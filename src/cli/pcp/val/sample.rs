@@ -1,7 +1,5 @@
 //! The values of one fetch, in buffers that are reused for each sample.
 //!
-//!
-//! This module prints nothing.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
 use pmderive_runtime::result::ValueSet;

@@ -1,7 +1,6 @@
 //! Rows of values, and the names of instances above them.
 //!
-//! Input: the values of one sample, or of two for rates. Output: lines. This module does not
-//! know the source of the values, nor their times.
+//! Input: the values of one sample, or of two for rates. Output: lines.
 
 use std::io::Write;
 

@@ -10,7 +10,7 @@
 //! The labels of a series have three parts. All series of a metric share its name. All metrics
 //! of a domain share the labels of an instance. All series of a host share the host's labels.
 //! Each part is encoded once. A [`Template`] tells how to combine them, as labels must be
-//! sorted by name. This module does not know the receivers.
+//! sorted by name.
 
 mod protobuf;
 mod template;
@@ -49,7 +49,7 @@ const MAX_SHAPES: usize = 4096;
 /// A message, compressed.
 #[derive(Debug)]
 pub struct Message {
-    /// What is sent.
+    /// The bytes to send.
     pub body: Vec<u8>,
     /// Samples in it.
     pub samples: usize,
@@ -251,7 +251,7 @@ impl Encoder {
     }
 
     fn keep(&mut self, names: Names) {
-        // Those of definitions before a reload go.
+        // Drops the schemas of definitions before a reload.
         self.schemas.retain(|_, names| Arc::strong_count(&names.schema) > 1);
         if self.schemas.len() >= MAX_SCHEMAS {
             self.schemas.clear();

@@ -7,7 +7,7 @@ use super::protobuf::{put_label, put_text};
 use crate::fleet::frame::Instances;
 use crate::fleet::sinks::names::{Giver, SeriesLabels, Value, safe_name};
 
-/// Names of a host's labels, and the giver of each.
+/// Names of a host's labels, and the origin of each.
 pub type Shape = Vec<(Giver, Box<str>)>;
 
 /// The order of the labels of instances, for hosts with labels of certain names.

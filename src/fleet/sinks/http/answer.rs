@@ -1,6 +1,4 @@
 //! Answers to requests.
-//!
-//! This module does not know the connections.
 
 use std::borrow::Cow;
 use std::io::Write as _;

@@ -1,8 +1,6 @@
 //! Limits the number of connections. When all places are taken, the next connection gets the
 //! place of the one that was still for the longest time. So clients that keep connections open,
 //! or do not read, do not keep others out.
-//!
-//! This module does not know the requests.
 
 use std::io;
 use std::pin::Pin;

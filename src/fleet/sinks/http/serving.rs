@@ -1,6 +1,4 @@
 //! Connections of the listener: their number, their duration, and their encryption.
-//!
-//! This module does not know the answers.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -143,7 +141,7 @@ impl Serving {
             let token = read(&files).token.clone();
             answers.answer(&parts, token.as_ref())
         };
-        // Who asks for health does not wait for those who ask for values.
+        // Health requests do not wait for requests for values.
         let answer = match is_quick {
             true => answer(),
             false => tokio::task::spawn_blocking(answer)

@@ -94,7 +94,7 @@ impl JsonLines {
         Ok((JsonLines(state), job))
     }
 
-    /// Opens the file anew before the next line, as it may have been moved away.
+    /// Opens the file again before the next line, as it may have been moved away.
     pub fn reopen(&self) {
         self.0.is_to_reopen.store(true, Ordering::Relaxed);
     }
@@ -151,7 +151,7 @@ impl<W: World> Writer<W> {
         }
         if self.state.is_closed.load(Ordering::Relaxed) {
             tracing::warn!(sink = self.name, "ends: the reader of the standard output has gone");
-            // Other sinks may go on; this one keeps no more events.
+            // Other sinks may continue; this one accepts no further events.
             self.ring.close(Instant::now());
         }
         self.ring.abandon();

@@ -1,7 +1,5 @@
 //! Parentheses that a replaced operand needs. A text in the place of another must
 //! stay one operand of the expression around it.
-//!
-//! This module does not know what the text says.
 
 use crate::dialect::Language;
 use crate::syntax::lexer;

@@ -305,7 +305,7 @@ pub(in crate::syntax) fn advise(
     })
 }
 
-/// Advice about what only later versions replace.
+/// Advice about calls that only later versions can replace.
 pub(super) const NO_GUARD: &str = "before PCP 7 nothing takes the place of a missing value";
 
 /// True for a replacement that gives a missing value another one.

@@ -17,8 +17,8 @@ pub(super) struct Clause {
     pub help: &'static str,
     /// True if nothing else can be meant.
     pub is_certain: bool,
-    /// An operator of ours that binds like its word, if the clause has an
-    /// operand before it.
+    /// The operator of our language that binds like its word, if the clause has an operand before
+    /// it.
     pub binds_like: Option<Token<'static>>,
 }
 
@@ -28,7 +28,7 @@ impl Clause {
         self.write.len() == 1 && self.write.as_bytes()[0] == b'-'
     }
 
-    /// The same clause with a word that binds like an operator of ours.
+    /// The same clause with a word that binds like an operator of our language.
     pub(super) const fn binding(self, like: Token<'static>) -> Clause {
         Clause { binds_like: Some(like), ..self }
     }

@@ -3,9 +3,9 @@
 //!
 //! Only refused texts come here. Tables hold the notation of other languages: [`clauses`] and
 //! [`marks`] have clauses and operators, which [`forms`] finds; [`calls`] has functions, [`units`]
-//! units of numbers. [`characters`] finds characters that begin no token of ours, with [`braces`],
-//! [`numbers`] and [`patterns`]. [`quotes`] finds marks that do not match, [`matchers`] reads the
-//! text between braces, and [`operands`] finds additions to metrics. [`binding`] adds the
+//! units of numbers. [`characters`] finds characters that begin no token of our language, with
+//! [`braces`], [`numbers`] and [`patterns`]. [`quotes`] finds marks that do not match, [`matchers`]
+//! reads the text between braces, and [`operands`] finds additions to metrics. [`binding`] adds the
 //! parentheses that a replacement needs. Each habit is reported once, with what to write instead,
 //! in the user's own names.
 

@@ -1,5 +1,5 @@
-//! Habits that change what an operand is: a host before a metric, wildcards,
-//! casts, metrics in quotes.
+//! Habits that change the kind of an operand: a host before a metric, wildcards, casts, metrics in
+//! quotes.
 
 use crate::diag::Diagnostic;
 use crate::syntax::names::is_metric_name;

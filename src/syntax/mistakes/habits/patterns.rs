@@ -25,9 +25,8 @@ impl<'t> Characters<'_, 't> {
         Some(FoundHabit { diagnostic, last, token })
     }
 
-    /// Last token of the text that other languages match values with, behind a mark that
-    /// ends at a token. It is a text, a pattern between slashes, or any text without
-    /// blanks.
+    /// Last token of a text that other languages match values with. The text follows a mark that
+    /// ends at a token. It is a text, a pattern between slashes, or any text without blanks.
     fn pattern_behind(&self, mark: usize) -> usize {
         let first = mark + 1;
         match self.at(first) {
@@ -44,8 +43,8 @@ impl<'t> Characters<'_, 't> {
         }
     }
 
-    /// Last token of those that touch, from one on, up to the end of an operand. There may be
-    /// blanks in parentheses.
+    /// Last of the tokens that touch each other, from one token up to the end of an operand. There
+    /// may be blanks in parentheses.
     fn run_without_blanks(&self, first: usize) -> Option<usize> {
         let (mut last, mut depth) = (None, 0_usize);
         for (index, at) in self.tokens.iter().enumerate().skip(first).take(MAX_TOKENS) {

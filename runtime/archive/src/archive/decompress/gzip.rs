@@ -1,6 +1,6 @@
-//! Expands files of `gzip`. The first two bytes of the file decide what it is, not its
-//! suffix: members of gzip, each with a checksum, or one file of `compress` or `pack`,
-//! which have no checksum.
+//! Expands files of `gzip`. The first two bytes of the file decide about its format, not its
+//! suffix: members of gzip, each with a checksum, or one file of `compress` or `pack`, which have
+//! no checksum.
 
 use std::io;
 

@@ -14,8 +14,7 @@
 //!
 //! Units are expanded on demand, and only as a whole: contents that contradict their
 //! checksum are not given out. If a file was cut within a unit, the expanded part of
-//! that unit is. All readers of a file share one expansion. This module does not know
-//! what the contents are.
+//! that unit is. All readers of a file share one expansion.
 
 mod bzip2;
 mod expansion;

@@ -1,4 +1,4 @@
-//! Expands what the real programs write, whole and damaged.
+//! Expands the output of the real programs, whole and damaged.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,9 +1,8 @@
 //! The decoded values of one value set.
 //!
 //! Input: a record, the bytes of a set in it, and the type of the metric. Output: the
-//! instances, and bits or bytes by position. This module does not know times. A few
-//! decoded sets are kept for all metrics together, because all lanes of a metric ask
-//! for the same sets one after the other.
+//! instances, and bits or bytes by position. A few decoded sets are kept for all metrics together,
+//! because all lanes of a metric ask for the same sets one after the other.
 
 use pmderive_core::model::{InstId, Pmid, ValueType};
 

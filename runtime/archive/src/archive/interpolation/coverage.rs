@@ -2,8 +2,7 @@
 //!
 //! Input: records that `extent` reads at both ends. Output: consecutive records with
 //! their times and places, and the marks among them. Each record has an ordinal that
-//! stays the same while the stretch grows. This module does not know which metrics are
-//! in a record.
+//! stays the same while the stretch grows.
 
 mod extent;
 

@@ -6,8 +6,8 @@
 //! remembers nothing else.
 //!
 //! If instances leave for good, each of them would need a pass over the rest of the
-//! archive. So once a pass was in vain, the next pass notes the last occurrence of
-//! every lane (a [`Census`]).
+//! archive. So once a pass found nothing, the next pass notes the last occurrence of every lane (a
+//! [`Census`]).
 
 use pmderive_core::model::{MetricDesc, Semantics};
 use pmderive_core::source::SourceError;
@@ -45,7 +45,7 @@ impl FarSearch {
     }
 
     /// Extends the finished census, or the one in progress, towards the present
-    /// time. A new one is begun only if a pass was in vain.
+    /// time. A new one is begun only after a pass that found nothing.
     fn begin_census(
         &mut self,
         side: Side,

@@ -1,8 +1,7 @@
 //! One instance of a metric around the time of a fetch.
 //!
-//! Input: what was met in records, by their ordinals. Output: a stretch of records
-//! without values of the instance, and what ends it on either side. This module does
-//! not read records.
+//! Input: the values and marks in records, by their ordinals. Output: a stretch of records without
+//! values of the instance, and its end on either side.
 
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::value::Sample;

@@ -1,7 +1,7 @@
 //! All lanes of a metric around the time of a fetch.
 //!
-//! Input: what ends the stretches of the lanes. Output: these ends. Most metrics have all
-//! their instances in each value set. Then all lanes end in the same two records, and of
+//! Input: the ends of the lanes' stretches, as they are found. Output: these ends. Most metrics
+//! have all their instances in each value set. Then all lanes end in the same two records, and of
 //! each only bits are kept. One pass over the next value set moves all of them.
 
 use crate::archive::interpolation::coverage::Ordinal;
@@ -36,7 +36,7 @@ pub(super) struct Moment {
 }
 
 impl Lanes {
-    /// So many lanes of which nothing is known.
+    /// This many lanes, about which nothing is known.
     pub(super) fn fresh(count: usize) -> Lanes {
         Lanes { apart: vec![Lane::fresh(0); count].into(), together: None }
     }
@@ -83,8 +83,8 @@ impl Lanes {
         self.together.as_ref()
     }
 
-    /// Moves all lanes across the record in which all end, to their values in the next
-    /// one, of which `later` has the bits.
+    /// Moves all lanes across the record in which all of them end. They get their values in the
+    /// next record, whose bits are in `later`.
     pub(super) fn cross(
         &mut self,
         (before, after): (Moment, Moment),

@@ -1,8 +1,7 @@
 //! The metrics that were asked for so far, and those that a list wants.
 //!
 //! Input: lists, the metadata, and the bytes of records. Output: a track for each
-//! metric, which notes the records that have it, and lanes for each domain. This module
-//! does not read records.
+//! metric, which notes the records that have it, and lanes for each domain.
 
 use std::collections::HashMap;
 
@@ -21,8 +20,8 @@ use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, check, walk};
 use crate::archive::volume::Record;
 
-/// Records of one form after which another one is compared with them. To learn a form
-/// costs as much as to check some records.
+/// Records of one form after which another one is compared with them. Learning a form costs as much
+/// as checking some records.
 const SIGHTINGS: u32 = 8;
 
 /// The inputs of an interpolated fetch besides the list.
@@ -121,8 +120,8 @@ impl Metrics {
         self.noted = 0;
     }
 
-    /// Starts all metrics anew. There may be new instances, and descriptors of metrics
-    /// that a list asked for in vain.
+    /// Starts all metrics again. There may be new instances, and descriptors of metrics that a list
+    /// requested without success.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -273,8 +272,8 @@ impl Metrics {
         Ok(())
     }
 
-    /// A measure of what is remembered: the number of value sets, and of instances in
-    /// distinct lists of instances.
+    /// A measure of the memory: the number of value sets, and of instances in distinct lists of
+    /// instances.
     pub(super) fn size(&self) -> usize {
         self.noted + self.domains.iter().map(Candidates::size).sum::<usize>()
     }

@@ -136,16 +136,16 @@ impl Interpolator {
         self.phase.forget_written();
     }
 
-    /// Goes on with further archives (see [`Sequence::go_on_with`]). What they hold is
-    /// included by [`Interpolator::take_growth`].
+    /// Goes on with further archives (see [`Sequence::go_on_with`]). [`Interpolator::take_growth`]
+    /// includes their records.
     pub(super) fn go_on_with(&mut self, archives: &Arc<[Arc<SingleArchive>]>) {
         self.reader.go_on_with(archives);
         self.coverage.go_on_with(archives);
     }
 
     /// Includes data written since. Records count up to `last_counted`, if it is given.
-    /// Values before the end may be known now, and there may be new instances, and
-    /// descriptors of metrics that a list asked for in vain.
+    /// Values before the end may be known now, and there may be new instances, and descriptors of
+    /// metrics that a list requested without success.
     ///
     /// # Errors
     /// The metadata file cannot be read.
@@ -346,7 +346,7 @@ impl Interpolator {
         track.find(lane, cut, looks_ahead, &mut sources)
     }
 
-    /// A track, and what the search for its values needs.
+    /// A track, with the input of the search for its values.
     fn track_and_sources(&mut self, track: TrackId) -> (&mut Track, Sources<'_>) {
         let track = &mut self.metrics.tracks[track.index()];
         let sources = Sources {

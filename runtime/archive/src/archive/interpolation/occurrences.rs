@@ -1,7 +1,7 @@
 //! The covered records that have a metric.
 //!
 //! Input: the metric's value sets as they are met, on either side. Output: the value
-//! sets around a record, in order. This module decodes nothing.
+//! sets around a record, in order.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The state of a series of fetches.
 //!
-//! Input: the outcome of each fetch. Output: what the next fetch follows, and what
-//! still holds of that. This module does not know values.
+//! Input: the outcome of each fetch. Output: the fetch that the next one follows, and the part of
+//! its result that is still valid.
 
 use crate::archive::interpolation::write::SteadyPart;
 
@@ -40,7 +40,7 @@ impl Phase {
         }
     }
 
-    /// Forgets what the last fetch wrote.
+    /// Forgets the part that the last fetch wrote.
     pub(super) fn forget_written(&mut self) {
         self.take_written();
     }

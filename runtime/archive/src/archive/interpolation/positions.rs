@@ -21,7 +21,7 @@ positions! {
 }
 
 impl LaneId {
-    /// The lanes of a domain that has so many.
+    /// The lanes of a domain that has this many.
     pub(super) fn first(count: usize) -> impl Iterator<Item = LaneId> {
         (0..LaneId::at(count).0).map(LaneId)
     }

@@ -1,8 +1,8 @@
 //! The instances that count at a time, however many others the archive has.
 //!
 //! Input: the lives of all lanes, and one time after the other. Output: the lanes that
-//! count, and the time span in which they are the same. Going from time to time costs
-//! what there is at these times, and what came and went between them.
+//! count, and the time span in which they are the same. The cost of a step from time to time grows
+//! with the lanes at both times, and with those that came and went in between.
 
 use crate::archive::interpolation::candidates::Candidate;
 use crate::archive::interpolation::positions::LaneId;
@@ -35,7 +35,7 @@ impl Present {
         present
     }
 
-    /// Begins anew before all times, because other lanes may count.
+    /// Starts again before all times, because other lanes may count.
     pub(super) fn restart(&mut self) {
         self.lanes.clear();
         (self.time, self.span) = (f64::NEG_INFINITY, (f64::INFINITY, f64::NEG_INFINITY));
@@ -85,8 +85,8 @@ impl Present {
 mod tests {
     use super::*;
 
-    /// From any time to any other, forward and backward, the lanes are those that a look
-    /// at each would find, and they are the same within the span.
+    /// After a step between any two times, the lanes are those that a look at each would find. They
+    /// are the same within the span.
     #[test]
     fn the_lanes_that_count_are_found_from_any_time() {
         let lives = [(0.0, 2.0), (1.0, 3.0), (3.0, f64::INFINITY), (2.0, 2.5), (1.0, 1.5)];

@@ -1,5 +1,5 @@
-//! Limits what interpolation remembers, whatever the length of the archive and the
-//! distance of the values.
+//! Limits the memory of interpolation, whatever the length of the archive and the distance of the
+//! values.
 //!
 //! Input: the time of a fetch among the covered records. Output: which of these stay.
 //! Forgotten records are read again if they are needed. `far` finds values that are too
@@ -12,7 +12,7 @@ use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::lane::Cut;
 use crate::archive::order::Travel;
 
-/// Limits of what is remembered.
+/// Limits of the remembered data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Number of records kept on the side that time moves away from. Searches there are

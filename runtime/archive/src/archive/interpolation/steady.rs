@@ -118,8 +118,8 @@ impl Steady {
         }
     }
 
-    /// Completes the search with what was found: instances, and the values that those of
-    /// each lie between. The values have a type and follow a rule.
+    /// Completes the search with its results: instances, and for each the two values that its own
+    /// values lie between. The values have a type and follow a rule.
     pub(super) fn finish(
         &mut self,
         instances: impl ExactSizeIterator<Item = InstId>,

@@ -39,8 +39,8 @@ pub(super) struct Track {
     pub(super) domain: DomainId,
     /// Number of values in the last fetch.
     pub(super) last_count: usize,
-    /// Seconds between two values of an instance where an archive was followed to; 0
-    /// as long as no instance had two.
+    /// Seconds between two values of an instance at the end of a followed archive; 0 as long as no
+    /// instance had two.
     pub(super) interval: f64,
     /// True if its values are in blocks.
     pub(super) in_blocks: bool,
@@ -263,7 +263,7 @@ impl Track {
         Ok(Search::Done(found))
     }
 
-    /// Moves the stretch of a lane to a time without looking beyond what is known.
+    /// Moves the stretch of a lane to a time without looking beyond the known records.
     fn bring(
         &mut self,
         lane: LaneId,
@@ -274,8 +274,8 @@ impl Track {
         if known.surrounds(cut) {
             return Ok(());
         }
-        // If the known stretch does not touch the covered records, it is useless. At a
-        // record, the last value with its time counts, so a step back begins anew.
+        // If the known stretch does not touch the covered records, it is useless. At a record, the
+        // last value with its time counts, so a step back starts again.
         let coverage = sources.coverage;
         let is_ahead = cut.after > after.record();
         let touches = before.record() < coverage.end() && after.record() >= coverage.first();
@@ -480,8 +480,8 @@ mod tests {
     use super::*;
     use crate::archive::lives::{Life, Lives};
 
-    /// Whatever is noted and forgotten on either side, a lane has not left as long as a
-    /// record has it, and is known to have left if time only goes forward.
+    /// A lane has not left as long as a record has it, whatever is noted and forgotten on either
+    /// side. If time only goes forward, it is known when a lane has left.
     #[test]
     fn it_is_known_which_lanes_have_left() {
         let mut state = 1_u64;

@@ -1,7 +1,7 @@
 //! Computes the value of a metric between two records.
 //!
 //! Input: the values of both records as bits of a known type, and the times. Output:
-//! bits of the same type. This module does not know records.
+//! bits of the same type.
 
 use pmderive_core::model::{Semantics, ValueType};
 
@@ -312,7 +312,7 @@ mod tests {
                 .map(|rules| Rule::OnLine.number(value_type, &rules, 105.0, earlier, later));
             assert_eq!(found, expected, "{value_type} {before}");
         }
-        // Those that become long, and those that rise by more than doubles hold.
+        // Numbers that become long, and numbers that rise by more than doubles hold.
         for (value_type, before, after, half) in [
             (ValueType::U64, (1 << 53) - 1, (1 << 53) + 9, (1 << 53) + 4),
             // From 2^52 on, doubles lack the halves by which libpcp rounds.
@@ -326,7 +326,7 @@ mod tests {
             let found = Rule::OnLine.number(value_type, &exact, 5.0, earlier, later);
             assert_eq!(found, half, "{value_type} {before}");
         }
-        // One that falls has been reset: what is between has no exact value.
+        // A counter that falls has been reset: there is no exact value in between.
         let (earlier, later) =
             (Sample { time: 0.0, bits: long }, Sample { time: 10.0, bits: long - 10 });
         let found = Rule::OnLine.number(ValueType::U64, &exact, 5.0, earlier, later);

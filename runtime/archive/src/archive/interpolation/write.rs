@@ -256,8 +256,8 @@ mod tests {
     use super::*;
     use crate::archive::ArchiveContext;
 
-    /// Readers know what they were told of a part, also beyond the next record, as long as
-    /// its metrics have the same instances.
+    /// The layout of a part stays valid beyond the next record, as long as its metrics have the
+    /// same instances.
     #[test]
     fn layouts_last_across_records() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/archives/own-fleet");

@@ -1,6 +1,4 @@
 //! Moves from volume to volume of an archive, and notes missing volumes.
-//!
-//! This module does not know what is in the records of a volume.
 
 use std::sync::Arc;
 

@@ -414,7 +414,7 @@ impl Evaluator {
             && !needs.baselines.get(output.index()).iter().any(is_own)
     }
 
-    /// The same with those of its bases. `known` keeps what was found out of outputs.
+    /// The same with those of its bases. `known` keeps the results for outputs.
     fn is_usable(&self, output: OutputId, layout: &Layout, known: &mut Vec<Option<bool>>) -> bool {
         let needs = &self.program.needs;
         known.resize(self.program.outputs.len(), None);

@@ -1,9 +1,9 @@
 //! Layouts that alternate. The records of an archive may hold groups of metrics, and
 //! each group has a layout. A layout that comes back is reused instead of made again.
 //!
-//! Input: a hash of what a fetch delivered. Output: the layout that fitted such a fetch
-//! before. The decoder checks whether it still fits. While layouts take turns, the layout
-//! is looked up before anything is decoded.
+//! Input: a hash of a fetch's delivery. Output: the layout that fitted such a fetch before. The
+//! decoder checks whether it still fits. While layouts take turns, the layout is looked up before
+//! anything is decoded.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -21,7 +21,8 @@ use crate::result::ResultBatch;
 #[derive(Debug, Default)]
 pub struct Returning {
     /// The deliveries that changed the layout, newest first. One that came again has the states
-    /// of all sections. One that came once does not: it would keep them in memory in vain.
+    /// of all sections. A delivery that came once has none: it would keep them in memory without
+    /// use.
     known: VecDeque<(u64, Option<States>)>,
     /// Another layout returned for the latest delivery that was looked for.
     pub take_turns: bool,
@@ -43,7 +44,7 @@ impl Returning {
     /// Records a layout that was made for a delivery.
     pub fn note(&mut self, delivery: u64, layout: &Layout) {
         if let Some((_, states)) = self.known.iter_mut().find(|(known, _)| *known == delivery) {
-            // States that are there did not fit. They are not tried again and again.
+            // Known states did not fit. They are not tried again and again.
             let returns = states.is_none() && layout.states.iter().flatten().all(|own| own.lasting);
             *states = returns.then(|| layout.states.clone());
             return;
@@ -54,9 +55,8 @@ impl Returning {
 }
 
 impl Evaluator {
-    /// Puts the layout in force that fitted such a delivery before, if there is one. Returns a
-    /// hash of what was delivered. `None` if layouts depend on more than that, or if there was
-    /// none yet.
+    /// Puts the layout in force that fitted such a delivery before, if there is one. Returns a hash
+    /// of the delivery. `None` if layouts depend on more than that, or if there was none yet.
     pub(super) fn return_by(
         &mut self,
         batch: &ResultBatch,

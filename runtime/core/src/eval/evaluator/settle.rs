@@ -302,7 +302,7 @@ fn decode_expected(
     Ok(expected.next().is_none())
 }
 
-/// Decodes the sections that were dirty and are laid out anew.
+/// Decodes the sections that were dirty and have a new layout.
 fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut Buffers) {
     let slots = buffers.dirty_inputs(layout);
     let Buffers { frames, blobs, sets, .. } = buffers;

@@ -2,10 +2,8 @@
 //!
 //! A frame serves any number of hosts of one program, one after the other. It
 //! remembers the plans and counts of its last layout. If the next host or the
-//! next fetch has the same, there is nothing to do. Otherwise only the sections
-//! that differ are laid out anew, and the others stay where they are.
-//!
-//! This module knows neither values nor their sources.
+//! next fetch has the same, there is nothing to do. Otherwise only the sections that differ get a
+//! new layout, and the others stay where they are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

@@ -1,7 +1,7 @@
 //! The offsets of the sets' columns in a section, in the workspace and in the
 //! block of previous samples, for given numbers of instances.
 //!
-//! Input: a plan and counts. This module knows no instances and no values.
+//! Input: a plan and counts.
 
 use super::plan::Place;
 use super::shape::SetId;

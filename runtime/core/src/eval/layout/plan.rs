@@ -1,5 +1,5 @@
 //! The plan for a section of a certain shape: its columns, the kernels that run
-//! over them, and what is copied, kept and filled in.
+//! over them, and the copies, the kept samples and the fills.
 //!
 //! A plan has no instances and no counts, so it serves all hosts. Its columns
 //! have places: a column begins `unit` bytes per lane after the beginning of

@@ -204,7 +204,7 @@ impl Sections {
         self.nodes[node.index()].section
     }
 
-    /// Determines what passes between sections.
+    /// Determines the values that pass between sections.
     fn connect(&mut self, program: &Program) {
         let mut imports = vec![BTreeSet::new(); self.all.len()];
         let mut users = vec![BTreeSet::new(); self.all.len()];

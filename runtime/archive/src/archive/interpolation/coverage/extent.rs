@@ -1,7 +1,7 @@
 //! Reads further records at either end of the covered ones.
 //!
 //! Input: the data volumes. Output: one more record at a time, with the damage and the
-//! marks on the way to it. This module does not know what is in the records.
+//! marks on the way to it.
 
 use std::sync::Arc;
 
