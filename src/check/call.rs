@@ -11,7 +11,7 @@ use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
 use super::typed::{TypedId, TypedKind};
 use super::units::dimensions_agree;
-use super::{Checker, describe, units_name};
+use super::{Checker, describe, units_name, unusable_pattern};
 use crate::bind::Desc;
 use crate::diag::{Code, Diagnostic};
 use crate::functions::Function;
@@ -32,7 +32,7 @@ pub(crate) enum Spelled {
 pub(crate) struct Call<'a, 'c> {
     checker: &'a mut Checker<'c>,
     function: &'static Function,
-    literal: Option<&'a Literal>,
+    literal: Option<&'a Spanned<Literal>>,
     operands: &'a [Operand],
 }
 
@@ -52,7 +52,6 @@ impl Checker<'_> {
                 self.reduce(aggregate, (operand.typed, operand.desc), self.span(operand.expr))
             }
             Callee::Function(function) => {
-                let literal = literal.map(|literal| &literal.value);
                 let mut call = Call { checker: self, function, literal, operands: &operands };
                 (function.check)(&mut call)
             }
@@ -101,28 +100,38 @@ impl Call<'_, '_> {
 
     /// The number of a [`NumberKind::Rank`](crate::syntax::NumberKind).
     pub fn rank(&self) -> Checked<u32> {
-        let Some(&Literal::Rank(k)) = self.literal else { return Err(Reported) };
+        let Some(&Literal::Rank(k)) = self.value_of_literal() else { return Err(Reported) };
         Ok(k)
     }
 
     /// The number of a [`NumberKind::Fraction`](crate::syntax::NumberKind).
     pub fn fraction(&self) -> Checked<f64> {
-        let Some(Literal::Fraction(number)) = self.literal else { return Err(Reported) };
+        let Some(Literal::Fraction(number)) = self.value_of_literal() else { return Err(Reported) };
         Ok(number.value.as_f64())
     }
 
     /// The interval.
     pub fn interval(&self) -> Checked<Duration> {
-        let Some(Literal::Interval { length, .. }) = self.literal else { return Err(Reported) };
+        let Some(Literal::Interval { length, .. }) = self.value_of_literal() else {
+            return Err(Reported);
+        };
         Ok(*length)
     }
 
-    /// The pattern, and whether `!` stands before it.
-    pub fn pattern(&self) -> Checked<(Box<str>, bool)> {
-        let Some(Literal::Pattern { pattern, negated }) = self.literal else {
+    /// The pattern, and whether `!` stands before it. One that cannot be used is reported.
+    pub fn pattern(&mut self) -> Checked<(Box<str>, bool)> {
+        let Some(Spanned { value: Literal::Pattern { pattern, negated }, span }) = self.literal
+        else {
             return Err(Reported);
         };
-        Ok((pattern.clone(), *negated))
+        match unusable_pattern(pattern, *span) {
+            Some(diagnostic) => self.report(diagnostic),
+            None => Ok((pattern.clone(), *negated)),
+        }
+    }
+
+    fn value_of_literal(&self) -> Option<&Literal> {
+        self.literal.map(|literal| &literal.value)
     }
 
     /// The place of an operand in the text.

@@ -296,10 +296,8 @@ impl Checker<'_> {
             }
             NodeKind::Match { pattern, negated, operand } => {
                 let Operand { typed: operand, desc, .. } = self.operand(*operand)?;
-                if let Err(error) = Pattern::new(&pattern.value) {
-                    let message = "this pattern cannot be used";
-                    let diagnostic = Diagnostic::error(Code::BadPattern, pattern.span, message);
-                    return self.report(diagnostic.label(pattern.span, error.to_string()));
+                if let Some(diagnostic) = unusable_pattern(&pattern.value, pattern.span) {
+                    return self.report(diagnostic);
                 }
                 let pattern = pattern.value.clone();
                 let kind = TypedKind::Matching { operand, pattern, negated: *negated };
@@ -549,6 +547,13 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// The mistake of a pattern that is valid and cannot be used, as it is too large.
+pub(crate) fn unusable_pattern(pattern: &str, at: Span) -> Option<Diagnostic> {
+    let error = Pattern::new(pattern).err()?;
+    let diagnostic = Diagnostic::error(Code::BadPattern, at, "this pattern cannot be used");
+    Some(diagnostic.label(at, error.to_string()))
 }
 
 /// Units of the rate of a counter.

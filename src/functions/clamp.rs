@@ -80,8 +80,11 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
     };
     let Some(conversion) = conversion else {
         let (from, to) = (units_name(&from), units_name(&to));
+        // Such as watts beside kilowatts.
+        let is_scale = dimensions_agree(&bound.desc.units, &x.desc.units);
+        let what = if is_scale { "unit" } else { "dimension" };
         let message =
-            format!("a bound of `clamp()` has another dimension than the value: {from}, not {to}");
+            format!("a bound of `clamp()` has another {what} than the value: {from}, not {to}");
         let diagnostic = Diagnostic::error(Code::DimensionMismatch, at, message)
             .label(call.span_of(x), describe(&x.desc))
             .label(at, describe(&bound.desc));
@@ -89,6 +92,9 @@ fn bound(call: &mut Call<'_, '_>, x: Operand, bound: Operand) -> Checked<Operand
             Some(number) => diagnostic
                 .help("give the constant units with mkconst()")
                 .guess(at, format!("mkconst({number}, units=\"{to}\")")),
+            None if is_scale => {
+                diagnostic.help("rescale() brings one of them to the unit of the other")
+            }
             None => diagnostic.help("rescale() cannot change a dimension"),
         });
     };

@@ -20,7 +20,7 @@ static AVG_OVER: Function = Function {
     usage: "avg_over(x, \"interval\")",
     shape: Shape::IntervalLast,
     result: result("DOUBLE"),
-    values: "Plain mean of the samples of the latest interval, the one just that old not included, from the first sample on. An instance that goes begins anew when it comes back, as does each after a gap.",
+    values: "Plain mean of the samples of the latest interval, the one just that old not included, from the first sample on. An instance that goes begins anew when it comes back, as does each after a gap. A record without any value is no sample.",
     example: Example {
         call: "avg_over(kernel.all.load, \"5 min\")",
         gives: "DOUBLE, instant, units none, instances of 60.2",

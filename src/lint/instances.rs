@@ -123,6 +123,14 @@ impl<'s> InstanceSelection<'s> {
         if let Some(told) = selector.advice(&diagnostic) {
             return told;
         }
+        if let Some(name) = wanted.strip_prefix(['!', '^', '-'])
+            && self.domain.lookup(name).is_some()
+            && name.chars().all(|one| one.is_alphanumeric() || one == '_')
+        {
+            let meant = format!("matchinst(!/^{name}$/, {})", self.subject.text(self.operand));
+            let help = "matchinst() leaves instances out, by a pattern";
+            return diagnostic.help(help).guess(self.node.span, meant);
+        }
         match nearest(wanted, self.names()) {
             // A name with a bracket or backslash would need escapes.
             Some(near) if !near.contains([']', '\\']) => {

@@ -62,8 +62,8 @@ pub fn for_each_row<E>(
             Finding::Values(values) => {
                 let mut names = shown.domain(metric).map(InstanceDomain::names);
                 for (instance, value) in values.iter() {
-                    // A single value may still have an instance number.
-                    let instance = Some(instance).filter(|instance| *instance != -1);
+                    // Old archives have instance numbers of single values, too.
+                    let instance = desc.indom.and(Some(instance).filter(|one| *one != -1));
                     let name = instance.and_then(|instance| names.as_mut()?.as_text(instance));
                     take(Row {
                         metric,

@@ -59,6 +59,16 @@ impl Origin {
         piece.source.saturating_add(logical - piece.logical)
     }
 
+    /// True if a piece begins behind the byte before `start`, up to `end`.
+    pub fn is_joined(&self, start: u32, end: u32) -> bool {
+        self.later.iter().any(|piece| (start..=end).contains(&piece.logical))
+    }
+
+    /// The logical offsets at which further pieces begin.
+    pub fn joints(&self) -> impl Iterator<Item = u32> {
+        self.later.iter().map(|piece| piece.logical)
+    }
+
     /// The logical offset of a place in the text.
     pub fn logical(&self, place: u32) -> u32 {
         let index = self.later.partition_point(|piece| piece.source <= place);

@@ -423,8 +423,8 @@ impl<'t> Reader<'t> {
             return Some(Number::Integer(integer));
         }
         let real: f64 = text.parse().ok()?;
-        // Below 2^53, every whole number is exact.
-        let is_whole = real.fract() == 0.0 && real < 9_007_199_254_740_992.0;
+        // Below 2^53, every whole number is exact. Only a real zero has a sign.
+        let is_whole = real.fract() == 0.0 && (0.5..9_007_199_254_740_992.0).contains(&real);
         Some(if is_whole { Number::Integer(real as i128) } else { Number::Real(real) })
     }
 

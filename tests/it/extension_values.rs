@@ -418,6 +418,7 @@ fn windows_slide_by_time() {
     samples.push(Sample::at(4.0).with("t.f", &[(2, 1.0), (1, 100.0)]).after_gap());
     samples.push(Sample::at(5.0).failed("t.f"));
     samples.push(Sample::at(6.0).with("t.f", &[(1, 8.0), (2, 2.0)]));
+    // A record of other metrics is no sample of this one.
     samples.push(Sample::at(7.0));
     samples.push(Sample::at(8.0).with("t.f", &[(1, 1.0), (2, 1.0)]));
     let failed = PmStatus::AGAIN.to_string();
@@ -434,7 +435,7 @@ fn windows_slide_by_time() {
             &failed,
             "1=8 2=2",
             "none",
-            "1=1 2=1",
+            "1=4.5 2=1.5",
         ],
     );
     check(

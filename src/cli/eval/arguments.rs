@@ -13,7 +13,8 @@ use crate::report::samples::Form;
 
 /// Help text after the options.
 const NOTES: &str = "\
-The first sample is shown if something has a value in it; with -s, rates beside it leave it out.";
+The first sample of an archive is shown if something has a value in it. With -s, and live, it is
+left out if an expression is a rate.";
 
 /// Arguments of `eval`.
 #[derive(Debug, Args)]

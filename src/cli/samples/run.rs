@@ -385,7 +385,9 @@ impl Selected<'_> {
         self.failures.resize(shown.metrics.len(), None);
         for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
             let failure = match finding {
-                Finding::Values(_) | Finding::Empty(_) => None,
+                // Other records may lie between those that have the failure.
+                Finding::Empty(_) => continue,
+                Finding::Values(_) => None,
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
             outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));

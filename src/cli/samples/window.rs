@@ -72,7 +72,7 @@ impl ZoneOptions {
         if !TimeZone::parse(&meant).is_known() {
             messages.warning(&format_args!(
                 "this machine knows no time zone `{zone}`, so times are in UTC; a zone is a name \
-                 such as Europe/Paris, or rules such as CET-1CEST"
+                 such as Europe/Paris, or rules such as CET-1CEST,M3.5.0,M10.5.0/3"
             ));
         } else if is_three_letters {
             messages.warning(&format_args!(

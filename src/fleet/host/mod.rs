@@ -483,8 +483,8 @@ fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
                 group,
                 host,
                 metric,
-                "more than {limit} instances, so none is exported; `instances` of `[limits]` \
-                 allows more"
+                "more than {limit} instances, so it is neither exported nor in aggregates; \
+                 `instances` of `[limits]` allows more"
             );
         }
     }

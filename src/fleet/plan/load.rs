@@ -158,6 +158,11 @@ impl LoadedPlan {
         let of_fleet =
             config.fleet.as_ref().map(|fleet| self.definitions(&fleet.definitions, &config));
         let texts = self.texts_of_definitions();
+        let are_unread = defined.iter().chain(&of_fleet).any(|(_, files)| {
+            // A file has at least one text.
+            files.iter().any(Vec::is_empty) && self.diagnostics.errors() > 0
+        });
+        let read = self.diagnostics.len();
         let mut fleet = config.fleet.as_ref().zip(of_fleet).map(|(fleet, of_fleet)| {
             let hosts = HostMetrics::of_groups(defined.iter().map(|(registry, _)| registry));
             let hosts = if is_whole { hosts } else { hosts.and_others() };
@@ -175,6 +180,10 @@ impl LoadedPlan {
         }
         self.check_paths(&config.sinks);
         check_exports(&config.sinks, &groups, fleet.as_ref(), &mut self.diagnostics);
+        if are_unread {
+            // What is missing may be defined in a file that was not read.
+            self.diagnostics.truncate(read);
+        }
         let all = targets.into_all();
         // The mistake may be the reason that nothing is exported.
         if self.diagnostics.errors() == 0 {

@@ -11,8 +11,8 @@ mod running_sinks;
 mod stage_two;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError, mpsc};
 use std::time::{Duration, Instant};
 
 use pmderive_runtime::locks::lock;
@@ -70,6 +70,10 @@ struct Shared {
     listener: OnceLock<ListenerSettings>,
     /// Held during a reload.
     reloading: Mutex<()>,
+    /// True while a reload waits for the one before it.
+    is_waiting: AtomicBool,
+    /// The number of readings of the files that hang.
+    hanging: Arc<AtomicUsize>,
     reloads: AtomicU64,
     /// True if the files were refused when they were last read.
     is_refused: AtomicBool,
@@ -86,6 +90,12 @@ struct State {
 
 /// How long a reload waits for the one before it.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a reload waits for its files.
+const READING: Duration = Duration::from_secs(20);
+
+/// Most readings of the files that may hang. Each keeps a thread.
+const MAX_HANGING: usize = 4;
 
 /// Most mistakes and warnings that a report shows.
 const MAX_REPORTED: usize = 20;
@@ -130,6 +140,8 @@ impl Server {
             }),
             listener: OnceLock::new(),
             reloading: Mutex::default(),
+            is_waiting: AtomicBool::new(false),
+            hanging: Arc::default(),
             reloads: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
         });
@@ -211,18 +223,52 @@ impl Shared {
         self.lock().active.as_ref().map(read).unwrap_or_default()
     }
 
-    /// The right to read the files. `None` if another reader does not finish: a file can hang, as
-    /// on a network, and nobody must wait for it.
+    /// The right to read the files. `None` if another reader does not finish, or if somebody waits
+    /// for it already: the threads that wait here have other work.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match self.reloading.try_lock() {
-                Ok(turn) => return Some(turn),
-                Err(TryLockError::Poisoned(fallen)) => return Some(fallen.into_inner()),
-                Err(TryLockError::WouldBlock) if Instant::now() >= end => return None,
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PATIENCE / 500),
-            }
+        let at_once = || match self.reloading.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(fallen)) => Some(fallen.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let mut turn = at_once();
+        if turn.is_some() || self.is_waiting.swap(true, Ordering::Relaxed) {
+            return turn;
         }
+        let end = Instant::now() + PATIENCE;
+        while turn.is_none() && Instant::now() < end {
+            std::thread::sleep(PATIENCE / 500);
+            turn = at_once();
+        }
+        self.is_waiting.store(false, Ordering::Relaxed);
+        turn
+    }
+
+    /// Reads the files in a thread of their own, which is left alone if one of them hangs, as on a
+    /// network.
+    ///
+    /// # Errors
+    /// They cannot be read now; the text says why.
+    fn load(&self) -> Result<LoadedPlan, String> {
+        if self.hanging.load(Ordering::Relaxed) >= MAX_HANGING {
+            return Err(
+                "error: files hang while they are read, so they are not read again\n".into()
+            );
+        }
+        let (origin, hanging) = (self.origin.clone(), Arc::clone(&self.hanging));
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let read = move || {
+            if sender.send(load(&origin)).is_err() {
+                hanging.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
+        let thread = std::thread::Builder::new().name("reading".to_owned()).spawn(read);
+        thread.map_err(|error| format!("error: the files cannot be read: {error}\n"))?;
+        receiver.recv_timeout(READING).map_err(|_| {
+            self.hanging.fetch_add(1, Ordering::Relaxed);
+            let seconds = READING.as_secs();
+            format!("error: the files were not read in {seconds} seconds; one may hang\n")
+        })
     }
 
     fn reload(&self) -> Result<Reread, String> {
@@ -230,7 +276,10 @@ impl Shared {
             return Err("error: the files are being read already, and one may hang\n".to_owned());
         };
         self.reloads.fetch_add(1, Ordering::Relaxed);
-        let mut loaded = load(&self.origin);
+        let mut loaded = match self.load() {
+            Ok(loaded) => loaded,
+            Err(report) => return self.refused(report),
+        };
         // Good or bad, the files are known now. They are read again after the next change.
         self.lock().stamps = Arc::new(std::mem::take(&mut loaded.files));
         let outcome = match loaded.plan.take() {
@@ -247,13 +296,15 @@ impl Shared {
                 tracing::warn!("there are warnings about the files\n{}", report.trim_end());
             }
         }
-        self.is_refused.store(outcome.is_err(), Ordering::Relaxed);
-        outcome.inspect_err(|report| {
-            tracing::error!(
-                "refused; the configuration before stays in use\n{}",
-                report.trim_end()
-            );
-        })
+        self.is_refused.store(false, Ordering::Relaxed);
+        outcome.or_else(|report| self.refused(report))
+    }
+
+    /// Notes and logs that a reload was refused.
+    fn refused(&self, report: String) -> Result<Reread, String> {
+        self.is_refused.store(true, Ordering::Relaxed);
+        tracing::error!("refused; the configuration before stays in use\n{}", report.trim_end());
+        Err(report)
     }
 
     /// Changes to a plan and the files of the listener. On a mistake nothing changes.

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -151,6 +151,9 @@ pub trait Client: Sized + Send + 'static {
     fn disconnect(&mut self);
 }
 
+/// How long to wait for the text of an answer, which is only shown.
+const TEXT_PATIENCE: Duration = Duration::from_millis(500);
+
 /// A connection over HTTP.
 pub struct HttpClient {
     url: Url,
@@ -210,7 +213,9 @@ impl HttpClient {
         let (parts, body) = connection.send_request(request).await.map_err(told)?.into_parts();
         let given = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = given.and_then(|text| retry_after(text, SystemTime::now()));
-        let (said, is_whole) = said(body).await;
+        // The status is the answer, also if its text does not end.
+        let said = tokio::time::timeout(TEXT_PATIENCE, said(body)).await;
+        let (said, is_whole) = said.unwrap_or_default();
         if is_whole {
             self.connection = Some(connection);
         }

@@ -98,7 +98,8 @@ impl Renderer for Text {
                     let mut names = shown.domain(index).map(InstanceDomain::names);
                     for (instance, value) in values.iter() {
                         out.push_str("    ");
-                        if instance != -1 {
+                        // Old archives have instance numbers of single values, too.
+                        if instance != -1 && metric.desc.is_ok_and(|desc| desc.indom.is_some()) {
                             out.push_str("inst [");
                             write_integer(out, instance);
                             if let Some(names) = &mut names

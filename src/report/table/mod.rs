@@ -134,7 +134,7 @@ impl Format {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
             "json" | "jsonl" | "ndjson" => Some(Format::Json),
-            "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
+            "arrow" | "feather" | "ipc" => Some(Format::Arrow),
             "parquet" | "pq" => Some(Format::Parquet),
             _ => None,
         }

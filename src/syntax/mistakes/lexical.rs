@@ -175,19 +175,22 @@ fn hash(text: &str, at: TokenAt<'_>, origin: &Origin) -> Diagnostic {
     let behind = &text[at.end as usize..];
     let span = origin.span(at.start, offset(text.len()));
     let error = Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here");
-    let word = behind.split(|one: char| one.is_whitespace() || one == ',').next().unwrap_or("");
+    let ends_word = |one: char| one.is_whitespace() || matches!(one, ',' | ')');
+    let word = behind.split(ends_word).next().unwrap_or("");
     let rest = behind[word.len()..].trim_start();
     let is_name = word.starts_with(|first: char| first.is_alphanumeric() || first == '_');
     if behind.starts_with(['\'', '"']) {
         return error.help("an instance is named as in `metric[name]`");
     }
     // Behind a comment's first word there is another one.
-    if !is_name || rest.starts_with(char::is_alphabetic) {
+    let is_remark = !is_name || rest.starts_with(char::is_alphabetic);
+    // pmie has `metric #5 minute` and `metric #'5 minute'`.
+    if is_remark && !word.starts_with(|first: char| first.is_ascii_digit()) {
         return error.help("a comment has a line of its own").fix(span, "");
     }
     let error =
         error.help("an instance is named as in `metric[name]`; a comment has a line of its own");
-    match behind[word.len()..].starts_with(',') {
+    match is_remark || behind[word.len()..].starts_with(',') {
         true => error,
         false => {
             let name = origin.span(at.start, at.end + offset(word.len()));
@@ -538,6 +541,10 @@ fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
         && spelling
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
+    if is_exponent && language.extensions && spelling.parse::<f64>().is_err() {
+        let message = format!("`{shown}` is no number: its exponent is missing or given twice");
+        return diagnostic(message).help("an exponent is written as in `1.5e3`");
+    }
     if is_exponent && language.extensions {
         let message = format!("`{shown}` is no number that double precision can hold");
         return diagnostic(message).help("it holds numbers from about 5e-324 to 1.8e308");

@@ -89,13 +89,15 @@ fn unopened_call(
         };
         Some((at.start as usize + function.len(), function))
     };
+    // Another bracket may stand in its place.
+    let wrong = |at: usize| usize::from(text[at..].starts_with(['<', '{', '[']));
     let is_right = |(at, _): &(usize, &str)| {
-        let (before, after) = text.split_at(*at);
+        let (before, after) = (&text[..*at], &text[at + wrong(*at)..]);
         habits::is_understood(&[before, "(", after].concat(), language)
     };
     let before = tokens[..stray].iter().rev().take(MAX_LOOKED_BACK);
     let (at, function) = before.filter_map(behind).find(is_right)?;
-    let place = origin.span(offset(at), offset(at));
+    let place = origin.span(offset(at), offset(at + wrong(at)));
     let message = format!("`(` is missing behind `{function}`");
     Some(
         Diagnostic::error(Code::UnbalancedDelimiter, place, message)
@@ -319,10 +321,12 @@ impl<'t> Repair<'_, 't> {
         last + 1
     }
 
-    /// True for the `=` of a further definition: a name stands before it, and no operator
-    /// before that.
+    /// True for the `=` of a further definition: a name stands before it, and before that the
+    /// beginning of a line, or no operator.
     fn begins_definition(&self, index: usize) -> bool {
         let Some(before) = index.checked_sub(2) else { return false };
+        let (end, start) = (self.tokens[before].end, self.tokens[index - 1].start);
+        let begins_line = self.origin.is_joined(end, start);
         let is_operand = matches!(
             self.tokens[before].token,
             Token::Name(_)
@@ -333,7 +337,7 @@ impl<'t> Repair<'_, 't> {
                 | Token::RightParen
                 | Token::Invalid(_)
         );
-        is_operand && matches!(self.tokens[index - 1].token, Token::Name(_))
+        (is_operand || begins_line) && matches!(self.tokens[index - 1].token, Token::Name(_))
     }
 
     /// Two tokens for one operator: `< =` with a blank, or `<>`, `===`, `!==`,

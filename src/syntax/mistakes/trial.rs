@@ -5,6 +5,7 @@
 
 use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
+use crate::syntax::names::is_of_name;
 use crate::syntax::origin::Origin;
 use crate::syntax::read_at;
 
@@ -26,18 +27,23 @@ pub(in crate::syntax) fn doubt(
     language: Language,
     found: &mut Diagnostics,
 ) {
-    let is_short = text.len() <= MAX_TRIED;
+    // A line that was meant as a definition of its own would lose its meaning.
+    let joints = || origin.joints().filter_map(|joint| text.get(joint as usize..));
+    let is_short = text.len() <= MAX_TRIED && !joints().any(begins_definition);
     let mut room = MAX_READ.max(2 * text.len());
     let before = found.errors();
     for one in found.since_mut(0) {
         let Some(fix) = one.fix.as_mut() else { continue };
-        // A backslash at the end joins a line with the next one, which this trial
-        // cannot see.
-        let is_whole = |edited: &String| is_short && !edited.ends_with('\\');
-        let Some(edited) = edited(text, origin, fix).filter(is_whole) else {
+        let Some(edited) = edited(text, origin, fix).filter(|_| is_short) else {
             fix.is_certain &= is_short;
             continue;
         };
+        // A backslash at the end joins a line with the next one, which this trial
+        // cannot see.
+        if edited.ends_with('\\') {
+            fix.is_certain &= text.trim_end().ends_with('\\');
+            continue;
+        }
         if room < edited.len() {
             fix.is_certain = false;
             continue;
@@ -58,10 +64,60 @@ pub(in crate::syntax) fn doubt(
     }
 }
 
+/// True for a line with a definition or a help text.
+fn begins_definition(line: &str) -> bool {
+    let line = line.trim_start();
+    let behind_name = line.trim_start_matches(is_of_name);
+    let behind = behind_name.trim_start();
+    // The kind of a help text stands in parentheses.
+    let behind = match behind.strip_prefix('(') {
+        Some(inside) => inside.split_once(')').map_or("", |(_, behind)| behind.trim_start()),
+        None => behind,
+    };
+    behind_name.len() < line.len() && behind.starts_with('=') && !behind.starts_with("==")
+}
+
 /// The text with an edit, if it is one of this text.
 fn edited(text: &str, origin: &Origin, fix: &Fix) -> Option<String> {
     let (start, end) = (origin.logical(fix.span.start), origin.logical(fix.span.end));
     let before = text.get(..start as usize)?;
     let after = text.get(end.max(start) as usize..)?;
     Some([before, &fix.text, after].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::syntax::tests::mended;
+
+    /// A certain edit would take the next definition for a part of this one.
+    #[test]
+    fn no_edit_is_certain_that_swallows_a_definition() {
+        for text in [
+            "x = hinv.ncpu + \\\ny = mem.physmem\n",
+            "x = hinv.ncpu ? 1 : \\\ny = mem.physmem\n",
+            "x = not hinv.ncpu \\\ny = mem.physmem\n",
+            "x = hinv.ncpu > 2 && \\\nx(oneline) = busy\n",
+            "x = filesys.mountdir ~ /^\\/home\\//\ny = mem.physmem\n",
+        ] {
+            let mended = mended(text).unwrap_or_else(|| text.to_owned());
+            assert_eq!(mended.lines().last(), text.lines().last(), "{mended}");
+            let goes_on = |text: &str| text.lines().next().map(|line| line.ends_with('\\'));
+            assert_eq!(goes_on(&mended), goes_on(text), "{mended}");
+        }
+    }
+
+    /// More than one thing can be meant.
+    #[test]
+    fn no_edit_is_certain_of_a_part_of_a_list() {
+        for text in [
+            "x = max(kernel.all.load; 0,5)\n",
+            "x = hinv.ncpu == 1,2,3\n",
+            "x = rate(disk.dev.read #vda) > 5\n",
+            "x = kernel.all.load #5 minute > 3\n",
+            "x = bool(hinv.ncpu)\n",
+            "x = rescale(hinv.ncpu, \"count/sec/1000\")\n",
+        ] {
+            assert_eq!(mended(text), None, "{text}");
+        }
+    }
 }

@@ -128,7 +128,12 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
     }
     if text.matches('/').count() > 1 && word.contains('/') {
         let edit = Edit::certain(range, joined(word.split('/')));
-        return with("there is one `/`; all behind it belongs to the divisor", edit);
+        let help = "there is one `/`; all behind it belongs to the divisor";
+        // rescale() does not multiply by a number in its units.
+        return match word.split('/').any(|part| part.parse::<f64>().is_ok()) {
+            true => only(help),
+            false => with(help, edit),
+        };
     }
     // A known word is wrong because its side already has one of its kind.
     if keywords::units(word, dialect).is_ok() {

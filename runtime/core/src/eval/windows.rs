@@ -282,7 +282,8 @@ impl State {
             let (before, value) = (f64::from_bits(row.running), f64::from_bits(*bits));
             // An infinity or NaN would never leave the average again.
             let next = match row.joined {
-                Some(_) if before.is_finite() => before + weight * (value - before),
+                Some(_) if (value - before).is_finite() => before + weight * (value - before),
+                Some(_) if before.is_finite() => before * (1.0 - weight) + value * weight,
                 _ => value,
             };
             row.joined = Some(0);

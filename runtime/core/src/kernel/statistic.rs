@@ -3,18 +3,30 @@
 //! One NaN among the values makes each of them NaN: an unknown value must not
 //! look like a number.
 
+/// Numbers up to this one, and down to its reciprocal, have squares that can be added up.
+const SQUARES: f64 = 1e140;
+/// 2^500, far beyond [`SQUARES`].
+const LIFT: f64 = 3.273390607896142e150;
+
 /// Standard deviation of the population: the root of the mean square of the
 /// distances from the mean. It is zero for one value. It is NaN without values,
 /// and if a value is infinite.
 pub fn std_dev(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let Some((first, _)) = values.split_first() else { return f64::NAN };
+    // A power of two that keeps squares within the range of numbers, and changes no digit.
+    let largest = values.iter().map(|value| (value / 2.0 - first / 2.0).abs()).fold(0.0, f64::max);
+    let factor = match largest {
+        _ if largest > SQUARES || values.iter().any(|value| value.abs() > SQUARES) => 1.0 / LIFT,
+        _ if largest < 1.0 / SQUARES => LIFT,
+        _ => 1.0,
+    };
     // Distances from one of the values are small and mostly exact, unlike the values.
     // Equal values have no distance, and the mean of large values loses no digits.
-    let distances = || values.iter().map(|value| value - first);
+    let distances = || values.iter().map(|value| value * factor - first * factor);
     let mean = distances().sum::<f64>() / count;
     let squares = distances().map(|distance| (distance - mean) * (distance - mean));
-    (squares.sum::<f64>() / count).sqrt()
+    (squares.sum::<f64>() / count).sqrt() / factor
 }
 
 /// The value below which a share `q` (0 to 1) of the values lies: at rank
@@ -60,6 +72,11 @@ mod tests {
         assert_eq!(std_dev(&[1e15 - 1.0, 1e15 + 1.0]), 1.0);
         assert_eq!(std_dev(&[1.7e18, 1.7e18 + 256.0]), 128.0);
         assert_eq!(std_dev(&[0.1; 3]), 0.0);
+        // Squares are beyond the range of numbers, or below it.
+        assert_eq!(std_dev(&[1e300, 3e300]), 1e300);
+        assert_eq!(std_dev(&[-1.5e308, 1.5e308]), 1.5e308);
+        assert_eq!(std_dev(&[1e-300, 3e-300]), 1e-300);
+        assert_eq!(std_dev(&[1.7e308; 3]), 0.0);
     }
 
     #[test]

@@ -154,10 +154,18 @@ impl<'t> Characters<'_, 't> {
         let place = self.span(index, index);
         let open = innermost(out).is_some();
         if open && index + 1 < self.tokens.len() {
+            // Where fractions have commas, `;` separates arguments.
+            let is_fraction = |three: &[TokenAt<'_>]| {
+                let [whole, comma, part] = three else { return false };
+                matches!((whole.token, part.token), (Token::Integer(_), Token::Integer(_)))
+                    && comma.token == Token::Comma
+                    && (whole.end, comma.end) == (comma.start, part.start)
+            };
+            let is_certain = !self.tokens.windows(3).any(is_fraction);
             let diagnostic = self
                 .error(index, index, "`;` separates no arguments")
-                .help("write `,`")
-                .fix(place, ",");
+                .help(if is_certain { "write `,`" } else { "write `,`, and `.` in fractions" })
+                .edit(Fix { span: place, text: ",".to_owned(), is_certain });
             return Some(FoundHabit { diagnostic, last: index, token: Some(Token::Comma) });
         }
         (index + 1 == self.tokens.len()).then(|| {

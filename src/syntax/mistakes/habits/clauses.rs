@@ -93,7 +93,7 @@ pub(super) const CLAUSES: &[Clause] = &[
     clause("if $1", "", NO_IF, NO_ELSE),
     clause("$1 then $2 else $3", "$1 ? $2 : $3", "there is no `then`", CHOICE),
     clause("%1 then", "", "there is no `then`", NO_ELSE),
-    certain("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is"),
+    clause("bool %1", "$1", "there is no `bool`", "a comparison is 1 or 0 as it is, also `x != 0`"),
     clause("%1 is not null", "defined($1)", NO_NULL, GUARD),
     clause("%1 is null", "!defined($1)", NO_NULL, GUARD),
     clause("%1 is not none", "defined($1)", NO_NULL, GUARD),

@@ -1,6 +1,6 @@
 //! Numbers with percentages, in groups of digits, or with units behind them.
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Fix};
 use crate::functions;
 use crate::syntax::token::{Token, TokenAt};
 
@@ -48,7 +48,8 @@ impl<'t> Characters<'_, 't> {
                 .help("`mkconst()` gives a number its units")
                 .guess(whole, format!("mkconst({number}, units=\"{units}\")"));
         }
-        let example = format!("`rescale(NAME, \"{units}\") > {number}`");
+        // rescale() of a whole number is a whole number.
+        let example = format!("`rescale(NAME / 1, \"{units}\") > {number}`");
         let no_edit = error
             .clone()
             .help(format!("a comparison does not convert; convert the metric, as in {example}"));
@@ -65,8 +66,8 @@ impl<'t> Characters<'_, 't> {
                 let sign = self.slice(metric.end, self.tokens[first].start);
                 let place = self.origin.span(metric.start, self.tokens[last].end);
                 error
-                    .help("a comparison does not convert; convert the metric")
-                    .guess(place, format!("rescale({name}, \"{units}\"){sign}{number}"))
+                    .help("a comparison does not convert; convert the metric, where `/ 1` keeps fractions")
+                    .guess(place, format!("rescale({name} / 1, \"{units}\"){sign}{number}"))
             }
             _ => no_edit,
         }
@@ -160,7 +161,11 @@ impl<'t> Characters<'_, 't> {
                 error("digits are not grouped").help("numbers have no commas").fix(whole, joined)
             }
             (_, [number, part]) => {
-                error("a fraction has a point, not a comma").fix(whole, format!("{number}.{part}"))
+                let is_list = out.last().is_some_and(|at| at.token == Token::Comma)
+                    || self.at(last + 1) == Some(Token::Comma);
+                let text = format!("{number}.{part}");
+                let fix = Fix { span: whole, text, is_certain: !is_list };
+                error("a fraction has a point, not a comma").edit(fix)
             }
             _ => return None,
         };

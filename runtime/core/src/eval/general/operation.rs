@@ -131,6 +131,8 @@ impl Buffers<'_> {
             Ok(instances) => instances,
             Err(status) => {
                 match (&node.op, status) {
+                    // A record of other metrics is no sample of this one.
+                    (Op::Window { .. }, Status::Empty(Reason::OperandEmpty)) => {}
                     (Op::Window { window, .. }, _) => self.windows.clear(*window),
                     (Op::Change { history, baseline, .. }, Status::Empty(_)) => {
                         let repeated = around.history.failure(*baseline, *history);
