@@ -248,6 +248,32 @@ fn an_output_that_is_full() {
     assert!(run.err.starts_with("pmderive: cannot write the output: /dev/full: "), "{}", run.err);
 }
 
+/// The limit on the size of files stands for a full disk.
+#[test]
+fn a_full_disk_keeps_the_whole_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = run(&["export", "-q", "-a", FLEET, "disk", "kernel", "network", "filesys"]).out;
+    let limited = "ulimit -f 600; exec \"$0\" export -q -a \"$1\" -o \"$2/x.csv\" disk kernel network filesys";
+    let output = Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_pmderive"), FLEET])
+        .arg(folder.path())
+        .env("PCP_DERIVED_CONFIG", "")
+        .output();
+    let output = output.expect("a shell");
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("the samples that could be written are in "), "{told}");
+    assert_eq!(files(folder.path()), ["x.csv.partial"]);
+    let kept = fs::read_to_string(folder.path().join("x.csv.partial")).expect("a table");
+    let rest = whole.strip_prefix(&kept).expect("the beginning of the whole table");
+    let time = |line: &str| line.split(',').next().map(str::to_owned);
+    let (last, next) = (kept.lines().last(), rest.lines().next());
+    assert!(
+        kept.ends_with('\n') && last.and_then(time) != next.and_then(time),
+        "{last:?} {next:?}"
+    );
+}
+
 #[test]
 fn a_closed_output_ends_quietly() {
     let mut child = pmderive(&["export", "-L", "-s", "100000", "-t", "1msec", "hinv.ncpu"])

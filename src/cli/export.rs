@@ -134,6 +134,14 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         // The reader of a pipe has gone while nothing was written.
         Err(Stop::OutputClosed(_)) if file.is_some() => Err(named(file, Errno::PIPE.into())),
+        // A full disk, say.
+        Err(Stop::Output(error)) => {
+            if let Some(partial) = table.exporter.take().and_then(|exporter| exporter.keep()) {
+                let partial = escape::path(&partial);
+                messages.error(&format_args!("the samples that could be written are in {partial}"));
+            }
+            Err(Stop::Output(error))
+        }
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
             let samples = table.samples;
             if let Some(partial) = table.partial()? {

@@ -11,6 +11,9 @@ use pmderive_runtime::new_file::NewFile;
 
 use crate::project::directory_of;
 
+/// End of the name of a file that is not complete.
+const PARTIAL: &str = ".partial";
+
 /// Size in bytes of the write buffer.
 const BUFFER: usize = 256 * 1024;
 
@@ -107,9 +110,26 @@ impl Destination {
     /// As [`Destination::complete`].
     pub fn partial(self) -> io::Result<Option<PathBuf>> {
         self.end(|mut path| {
-            path.as_mut_os_string().push(".partial");
+            path.as_mut_os_string().push(PARTIAL);
             path
         })
+    }
+
+    /// Of `bytes` that were written, the number of those that are no longer in the buffer.
+    pub fn written(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.0.buffer().len() as u64)
+    }
+
+    /// Keeps a file up to the last of `ends` that it reaches, ascending numbers of bytes, after an
+    /// error of writing. It gets the name of [`Destination::partial`], which is returned.
+    pub fn keep(self, ends: impl IntoIterator<Item = u64>) -> Option<PathBuf> {
+        let (Target::File { unfinished, mut path }, _) = self.0.into_parts() else { return None };
+        let length = unfinished.file().metadata().ok()?.len();
+        let end = ends.into_iter().take_while(|end| *end <= length).last()?;
+        unfinished.file().set_len(end).ok()?;
+        path.as_mut_os_string().push(PARTIAL);
+        unfinished.replace(&path).ok()?;
+        Some(path)
     }
 
     fn end(mut self, name: impl FnOnce(PathBuf) -> PathBuf) -> io::Result<Option<PathBuf>> {

@@ -1,5 +1,6 @@
 //! The interface of every form of a table, and its errors.
 
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use super::destination::Destination;
@@ -26,6 +27,12 @@ pub trait Exporter: Send {
     /// # Errors
     /// As [`Exporter::sample`].
     fn finish(self: Box<Self>) -> Result<Destination, ExportError>;
+
+    /// Keeps the samples that were written before an error, if the form can be cut behind them.
+    /// Returns the name of their file, which is that of [`Destination::partial`].
+    fn keep(self: Box<Self>) -> Option<PathBuf> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn Exporter {

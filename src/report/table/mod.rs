@@ -78,8 +78,9 @@ mod json;
 mod parquet;
 mod schema;
 
+use std::collections::VecDeque;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::samples::Renderer;
@@ -151,6 +152,11 @@ struct Lines<R> {
     renderer: R,
     text: String,
     destination: Destination,
+    /// Number of bytes so far.
+    bytes: u64,
+    /// Number of bytes up to the end of each sample that may not be in the file yet, and of one
+    /// before.
+    ends: VecDeque<u64>,
 }
 
 impl<R: Renderer> Lines<R> {
@@ -158,7 +164,8 @@ impl<R: Renderer> Lines<R> {
         let mut text = String::new();
         renderer.begin(&mut text);
         destination.write_all(text.as_bytes())?;
-        Ok(Lines { renderer, text, destination })
+        let bytes = text.len() as u64;
+        Ok(Lines { renderer, text, destination, bytes, ends: VecDeque::new() })
     }
 }
 
@@ -166,7 +173,14 @@ impl<R: Renderer> Exporter for Lines<R> {
     fn sample(&mut self, shown: &ReportSample<'_>) -> Result<(), ExportError> {
         self.text.clear();
         self.renderer.sample(shown, &mut self.text);
-        Ok(self.destination.write_all(self.text.as_bytes())?)
+        self.destination.write_all(self.text.as_bytes())?;
+        self.bytes += self.text.len() as u64;
+        self.ends.push_back(self.bytes);
+        let sure = self.destination.written(self.bytes);
+        while self.ends.get(1).is_some_and(|end| *end <= sure) {
+            self.ends.pop_front();
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), ExportError> {
@@ -175,6 +189,10 @@ impl<R: Renderer> Exporter for Lines<R> {
 
     fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
         Ok(self.destination)
+    }
+
+    fn keep(self: Box<Self>) -> Option<PathBuf> {
+        self.destination.keep(self.ends)
     }
 }
 
