@@ -153,11 +153,12 @@ fn answers_decide_what_becomes_of_samples() {
     const SLOW: &str = "HTTP/1.1 429 Slow\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n";
     const FAILED: &str = "HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n";
     const BUSY: &str = "HTTP/1.1 503 Busy\r\nretry-after: soon\r\ncontent-length: 0\r\n\r\n";
+    const ENDLESS: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok";
     const LAST: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
     // What the receiver does; then: frames that are through, frames refused, requests
     // made again, and how many requests ended like this.
     type Case<'c> = (&'c [Does], u64, u64, u64, RequestOutcome, u64);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 10] = [
         (&[], 2, 0, 0, RequestOutcome::Accepted, 2),
         (
             &[Says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")],
@@ -168,6 +169,8 @@ fn answers_decide_what_becomes_of_samples() {
             2,
         ),
         (&[Says(LAST)], 2, 0, 0, RequestOutcome::Accepted, 2),
+        // The text of the answer does not end.
+        (&[Says(ENDLESS)], 2, 0, 0, RequestOutcome::Accepted, 2),
         (&[Says(REFUSED)], 1, 1, 0, RequestOutcome::Refused, 1),
         (&[Says(MOVED)], 1, 1, 0, RequestOutcome::Refused, 1),
         (&[Says(SLOW), Says(SLOW)], 2, 0, 2, RequestOutcome::Throttled, 2),
