@@ -27,6 +27,7 @@ use crate::escape;
 use crate::syntax::ast::Spanned;
 use crate::syntax::read_bounded;
 use crate::text::document::{Document, Table};
+use crate::text::paths::directory_of;
 use crate::text::{SourceId, SourceMap, Span, stray};
 
 /// Name of the file.
@@ -201,17 +202,6 @@ impl Folders {
             self.diagnostics.push(Diagnostic::error(Code::BadConfigFile, place, message));
         }
         read(source, directory, &self.sources, &mut self.diagnostics)
-    }
-}
-
-/// The directory whose settings apply to a path: the path itself, or its parent.
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    match path.is_dir() {
-        true => path,
-        // A path that does not exist yet will be in its directory.
-        false => {
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-        }
     }
 }
 

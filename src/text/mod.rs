@@ -1,5 +1,5 @@
-//! Texts: those of definitions with places in them, TOML files of users, sizes, bytes that are
-//! not UTF-8, escapes for terminals, patches between texts, and JSON.
+//! Texts: those of definitions with places in them, TOML files of users, paths, sizes, bytes that
+//! are not UTF-8, escapes for terminals, patches between texts, and JSON.
 
 pub(crate) mod cache;
 pub(crate) mod document;
@@ -7,6 +7,7 @@ mod escaping;
 pub(crate) mod json;
 #[cfg(feature = "cli")]
 pub(crate) mod patch;
+pub(crate) mod paths;
 pub(crate) mod percent;
 #[cfg(feature = "cli")]
 pub(crate) mod size;

@@ -124,15 +124,6 @@ fn contexts_work_in_parallel() {
     });
 }
 
-#[test]
-fn engines_are_shared_and_contexts_move() {
-    fn shared<T: Send + Sync>() {}
-    fn moves<T: Send>() {}
-    shared::<Engine>();
-    moves::<Session<ArchiveContext>>();
-    moves::<Space>();
-}
-
 /// Where pmcd's clock stands still nothing can be told per second, and what was
 /// recorded of it is no infinity. libpcp divides by nothing.
 #[test]

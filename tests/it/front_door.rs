@@ -77,7 +77,7 @@ fn what_is_kept_moves_between_threads() {
     moves::<Destination>();
     moves::<Box<dyn Exporter>>();
     moves::<Box<dyn Renderer>>();
-    moves::<Session<Context>>();
+    moves::<(Session<Context>, Session<ArchiveContext>)>();
     moves::<(Evaluator, Workspace, Space)>();
     moves::<(AsyncHostContext, FetchGroup<Context>, Recorder<ArchiveContext>)>();
     is_shared::<(Engine, Definitions, Registry, Snapshot, Arc<Compiled>)>();

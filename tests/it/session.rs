@@ -304,13 +304,6 @@ fn lists_in_turn() {
     }
 }
 
-#[test]
-fn contexts_move_between_threads() {
-    fn moves<T: Send>() {}
-    moves::<Context>();
-    moves::<Session<ArchiveContext>>();
-}
-
 /// 20,000 derived metrics in one fetch, from an archive.
 #[test]
 fn twenty_thousand_of_an_archive() {

@@ -12,8 +12,9 @@ use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::project::{self, directory_of};
+use crate::project;
 use crate::syntax::{DefinitionItem, MAX_FILE_BYTES, parse_definitions};
+use crate::text::paths::directory_of;
 use crate::text::{SourceId, SourceMap, stray};
 
 /// Files that differ from a revision, or that git does not know yet.

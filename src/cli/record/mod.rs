@@ -33,8 +33,8 @@ use super::stop::Stop;
 use crate::diag::Severity;
 use crate::engine::{Engine, Session};
 use crate::escape;
-use crate::project::directory_of;
 use crate::record::{Origin, Recorder, Recording, Records};
+use crate::text::paths::directory_of;
 
 /// Runs the command.
 pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {

@@ -21,11 +21,11 @@ use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
 use crate::fleet::targets::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
-use crate::project::directory_of;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::document::{Document, Table, Times, Value, number_of};
+use crate::text::paths::directory_of;
 use crate::text::{SourceId, SourceMap, SourceText, Span};
 
 /// Another name of the standard output.

@@ -24,10 +24,10 @@ use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::stages::different_groups;
 use crate::fleet::targets::target::{GroupId, Target};
 use crate::fleet::targets::{self, Targets};
-use crate::project::directory_of;
 use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{definition_files, load_file, read_text_file};
+use crate::text::paths::directory_of;
 use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.

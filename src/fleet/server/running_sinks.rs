@@ -18,7 +18,7 @@ use crate::fleet::sinks::remote_write::{Change, SenderOptions};
 use crate::fleet::sinks::ring::Ring;
 use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
-use crate::project::directory_of;
+use crate::text::paths::directory_of;
 
 /// Time for a removed sink to deliver its waiting events.
 const FAREWELL: Duration = Duration::from_secs(10);

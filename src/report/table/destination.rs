@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pmderive_runtime::new_file::NewFile;
 
-use crate::project::directory_of;
+use crate::text::paths::directory_of;
 
 /// End of the name of a file that is not complete.
 const PARTIAL: &str = ".partial";
