@@ -102,13 +102,33 @@ impl LineIndex {
         let offset = text.floor_char_boundary(offset.min(text.len()));
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
         let before = &text[self.starts[line]..offset.min(self.end_of_line(text, line))];
-        let character = match self.encoding {
-            Encoding::Utf8 => before.len(),
-            // A line may be long, and have thousands of tokens.
-            Encoding::Utf16 if before.is_ascii() => before.len(),
-            Encoding::Utf16 => before.encode_utf16().count(),
-        };
-        Position { line: number(line), character: number(character) }
+        Position { line: number(line), character: self.columns(before) }
+    }
+
+    /// The position of a byte offset at or behind `known`, whose position is `at`. It reads only
+    /// the text between them, as a line may be long and have thousands of tokens.
+    pub fn position_behind(
+        &self,
+        text: &str,
+        (known, at): (usize, Position),
+        offset: usize,
+    ) -> Position {
+        let line = at.line as usize;
+        if self.starts.get(line + 1).is_some_and(|next| offset >= *next) {
+            return self.position(text, offset);
+        }
+        let end = text.floor_char_boundary(offset).min(self.end_of_line(text, line));
+        let between = text.get(known..end).unwrap_or_default();
+        Position { line: at.line, character: at.character + self.columns(between) }
+    }
+
+    /// The columns of a part of a line.
+    fn columns(&self, part: &str) -> u32 {
+        number(match self.encoding {
+            Encoding::Utf8 => part.len(),
+            Encoding::Utf16 if part.is_ascii() => part.len(),
+            Encoding::Utf16 => part.encode_utf16().count(),
+        })
     }
 
     /// The range between byte offsets.
@@ -173,6 +193,21 @@ mod tests {
                 // There is no position between CR and LF.
                 let offset = if offset == 6 { 5 } else { offset };
                 assert_eq!(index.offset(TEXT, position), offset, "{encoding:?} {position:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_position_follows_from_one_before() {
+        let offsets = || TEXT.char_indices().map(|(offset, _)| offset).chain([TEXT.len()]);
+        for encoding in [Encoding::Utf8, Encoding::Utf16] {
+            let index = LineIndex::new(TEXT, encoding);
+            for known in offsets() {
+                let known = (known, index.position(TEXT, known));
+                for offset in offsets().filter(|offset| *offset >= known.0) {
+                    let found = index.position_behind(TEXT, known, offset);
+                    assert_eq!(found, index.position(TEXT, offset), "{known:?} {offset}");
+                }
             }
         }
     }

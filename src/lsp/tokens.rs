@@ -1,6 +1,8 @@
 //! Semantic tokens: the kind of each word of a text.
 
-use lsp_types::{SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
+use lsp_types::{
+    Position, SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend,
+};
 
 use super::positions::{Encoding, LineIndex, number};
 use crate::dialect::Language;
@@ -59,7 +61,7 @@ pub fn semantic_tokens(
 /// The tokens of a logical line, as if the text began with it.
 fn tokens_of_line(text: &str, encoding: Encoding, language: Language) -> Vec<SemanticToken> {
     let index = &LineIndex::new(text, encoding);
-    let mut found = TokenList { text, index, tokens: Vec::new(), line: 0, column: 0 };
+    let mut found = TokenList { text, index, tokens: Vec::new(), last: Default::default() };
     let mut lines = Lines::new(SourceId(0), text, language.dialect);
     while let Some(line) = lines.next_line() {
         let start = line.text.len() - line.text.trim_start().len();
@@ -104,8 +106,8 @@ struct TokenList<'t> {
     text: &'t str,
     index: &'t LineIndex,
     tokens: Vec<SemanticToken>,
-    line: u32,
-    column: u32,
+    /// The start of the last token.
+    last: (usize, Position),
 }
 
 impl TokenList<'_> {
@@ -121,20 +123,22 @@ impl TokenList<'_> {
     }
 
     fn add_in_line(&mut self, place: std::ops::Range<usize>, kind: u32, modifiers: u32) {
-        let range = self.index.range(self.text, place);
-        let length = range.end.character.saturating_sub(range.start.character);
+        let start = self.index.position_behind(self.text, self.last, place.start);
+        let end = self.index.position_behind(self.text, (place.start, start), place.end);
+        let length = end.character.saturating_sub(start.character);
         if length == 0 {
             return;
         }
-        let delta_line = range.start.line - self.line;
-        let before = if delta_line == 0 { self.column } else { 0 };
+        let (_, before) = self.last;
+        let delta_line = start.line - before.line;
+        let column = if delta_line == 0 { before.character } else { 0 };
         self.tokens.push(SemanticToken {
             delta_line,
-            delta_start: range.start.character - before,
+            delta_start: start.character - column,
             length,
             token_type: kind,
             token_modifiers_bitset: modifiers,
         });
-        (self.line, self.column) = (range.start.line, range.start.character);
+        self.last = (place.start, start);
     }
 }
