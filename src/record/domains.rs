@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::archive_writer::ArchiveWriter;
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError};
 use pmderive_runtime::model::{InDom, InstId, InstanceDomain, Pmid, Timestamp};
 use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource};
@@ -83,7 +83,11 @@ impl Domains {
             let missing: FxHashSet<InstId> = missing.collect();
             let whole = complete(context, indom, &domain, missing, &last)?;
             if self.known.get(&indom).is_none_or(|(_, last)| *whole != **last) {
-                writer.instances(time, indom, &whole)?;
+                match writer.instances(time, indom, &whole) {
+                    // A later sample brings the change.
+                    Err(WriteError::ChangedTwice { .. }) => continue,
+                    written => written?,
+                }
                 self.written.push(indom);
             }
             self.known.insert(indom, (domain, whole));

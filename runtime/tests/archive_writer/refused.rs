@@ -208,6 +208,28 @@ fn bad_calls_are_refused_and_leave_no_trace() {
 
 /// Until the first record nothing is on disk, not even while a file waits for
 /// its name. The next writer takes over the files that a killed process leaves there in between.
+/// libpcp breaks down on two differences of one time. Whole lists may follow each other.
+#[test]
+fn a_domain_with_differences_changes_once_at_a_time() {
+    let folder = scratch();
+    let names: Vec<String> = (0..20).map(|id| format!("instance {id}")).collect();
+    let first = |count: usize| {
+        let instances: Vec<_> = (0..).zip(names[..count].iter().map(String::as_str)).collect();
+        domain(&instances)
+    };
+    let later = Timestamp { sec: START.sec + 1, ..START };
+    for (version, is_refused) in [(Version::V2, false), (Version::V3, true)] {
+        let mut writer = writer(&folder.path().join(format!("{version:?}")), options(version));
+        writer.instances(START, INDOM, &first(10)).expect("a whole list again");
+        writer.instances(later, INDOM, &first(11)).expect("the first change of this time");
+        let again = writer.instances(later, INDOM, &first(12));
+        assert_eq!(matches!(again, Err(WriteError::ChangedTwice { .. })), is_refused, "{again:?}");
+        let last = Timestamp { sec: START.sec + 2, ..START };
+        writer.instances(last, INDOM, &first(12)).expect("another time");
+        writer.finish().expect("there is a record");
+    }
+}
+
 #[test]
 fn an_archive_comes_into_being_as_a_whole() {
     let folder = scratch();

@@ -28,6 +28,8 @@ pub(super) struct WrittenDomain {
     /// differences since then.
     whole: u64,
     differences: u64,
+    /// Time of the last record, and whether it had only differences.
+    last: Option<(Timestamp, bool)>,
     /// Parallel to `instances`: number of the last value set that had the instance.
     met: Vec<u64>,
 }
@@ -57,6 +59,7 @@ impl WrittenDomain {
     pub(super) fn update(
         &self,
         version: Version,
+        time: Timestamp,
         indom: InDom,
         new: &InstanceDomain,
     ) -> Result<Option<Update>, WriteError> {
@@ -72,7 +75,19 @@ impl WrittenDomain {
             return Ok(None);
         }
         let is_chain_short = self.differences < DIFFERENCES * self.whole;
+        // libpcp needs whole lists where there are two of one time.
+        let is_again = match self.last.filter(|(last, _)| *last == time) {
+            Some((_, was_difference)) => {
+                // A whole list without instances counts for nothing.
+                if version == Version::V3 && (was_difference || instances.is_empty()) {
+                    return Err(WriteError::ChangedTwice { indom, time });
+                }
+                true
+            }
+            None => false,
+        };
         let difference = match version {
+            Version::V3 if is_again => None,
             Version::V3 if self.whole > 0 && (is_chain_short || instances.is_empty()) => {
                 difference(&self.instances, &instances)
             }
@@ -88,7 +103,8 @@ impl WrittenDomain {
     }
 
     /// Notes that an update was written as a record of `size` bytes.
-    pub(super) fn written(&mut self, update: Update, size: usize) {
+    pub(super) fn written(&mut self, update: Update, time: Timestamp, size: usize) {
+        self.last = Some((time, update.difference.is_some()));
         match update.difference {
             Some(_) => self.differences += size as u64,
             None => (self.whole, self.differences) = (size as u64, 0),

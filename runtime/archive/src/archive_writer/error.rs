@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pmderive_core::escape;
-use pmderive_core::model::PmStatus;
+use pmderive_core::model::{InDom, PmStatus, Timestamp, UtcTime};
 use pmderive_core::source::Fault;
 use rustix::io::Errno;
 
@@ -58,6 +58,15 @@ pub enum WriteError {
         problem: String,
         /// The status that libpcp would return.
         status: PmStatus,
+    },
+    /// An instance domain of version 3 changes again at the time of its last change, of which
+    /// only the difference is written. libpcp breaks down on two differences of one time.
+    #[error("instance domain {indom} changes twice at {}", UtcTime(*time))]
+    ChangedTwice {
+        /// The domain.
+        indom: InDom,
+        /// The time.
+        time: Timestamp,
     },
     /// A call that contradicts the format, or the calls before it.
     #[error("{problem}")]
@@ -124,6 +133,7 @@ impl WriteError {
             WriteError::Unusable { .. } => PmStatus::LOGREC,
             WriteError::Full { .. } => system(Errno::FBIG),
             WriteError::Empty { .. } => PmStatus::NODATA,
+            WriteError::ChangedTwice { .. } => invalid(),
             WriteError::Unstorable { status, .. } | WriteError::Misuse { status, .. } => *status,
         }
     }

@@ -245,7 +245,8 @@ impl ArchiveWriter {
     ///
     /// # Errors
     /// Time goes backwards; no metric with this domain was described; an instance is
-    /// negative; a name contains a NUL.
+    /// negative; a name contains a NUL; the domain changed at this time already
+    /// ([`WriteError::ChangedTwice`]).
     pub fn instances(
         &mut self,
         time: Timestamp,
@@ -255,14 +256,15 @@ impl ArchiveWriter {
         let time = self.next_time(time)?;
         let version = self.options.version;
         let position = self.known.domain(indom)?;
-        let Some(update) = self.known.domains[position].update(version, indom, domain)? else {
+        let Some(update) = self.known.domains[position].update(version, time, indom, domain)?
+        else {
             return Ok(());
         };
         let encoded = update.encode(&mut self.bytes, version, time, indom);
         self.append_metadata(encoded, || format!("instance domain {indom}"))?;
         self.latest = time;
         self.domain_changed = true;
-        self.known.domains[position].written(update, self.bytes.len());
+        self.known.domains[position].written(update, time, self.bytes.len());
         Ok(())
     }
 

@@ -5,8 +5,8 @@
 
 /// Numbers up to this one, and down to its reciprocal, have squares that can be added up.
 const SQUARES: f64 = 1e140;
-/// 2^500, far beyond [`SQUARES`].
-const LIFT: f64 = 3.273390607896142e150;
+/// 2^600: what is beyond [`SQUARES`] is within it when divided by this.
+const LIFT: f64 = 4.149515568880993e+180;
 
 /// Standard deviation of the population: the root of the mean square of the
 /// distances from the mean. It is zero for one value. It is NaN without values,
@@ -18,7 +18,7 @@ pub fn std_dev(values: &[f64]) -> f64 {
     let largest = values.iter().map(|value| (value / 2.0 - first / 2.0).abs()).fold(0.0, f64::max);
     let factor = match largest {
         _ if largest > SQUARES || values.iter().any(|value| value.abs() > SQUARES) => 1.0 / LIFT,
-        _ if largest < 1.0 / SQUARES => LIFT,
+        _ if largest > 0.0 && largest < 1.0 / SQUARES => LIFT,
         _ => 1.0,
     };
     // Distances from one of the values are small and mostly exact, unlike the values.
@@ -75,8 +75,10 @@ mod tests {
         // Squares are beyond the range of numbers, or below it.
         assert_eq!(std_dev(&[1e300, 3e300]), 1e300);
         assert_eq!(std_dev(&[-1.5e308, 1.5e308]), 1.5e308);
-        assert_eq!(std_dev(&[1e-300, 3e-300]), 1e-300);
+        let least = f64::MIN_POSITIVE;
+        assert_eq!(std_dev(&[least, 3.0 * least]), least);
         assert_eq!(std_dev(&[1.7e308; 3]), 0.0);
+        assert!(std_dev(&[f64::NAN, 1e300, 1e-300]).is_nan());
     }
 
     #[test]

@@ -93,7 +93,11 @@ impl PmStatus {
                     return format!("Unknown secure sockets error {} ({code})", self.0);
                 }
                 let position = usize::try_from(-1 - code).unwrap_or(usize::MAX);
-                format!("Authentication - {}", SASL.get(position).unwrap_or(&UNDEFINED))
+                let text = match code {
+                    -100 => "error when parsing configuration file",
+                    _ => SASL.get(position).unwrap_or(&UNDEFINED),
+                };
+                format!("Authentication - {text}")
             }
             _ => self.unknown(),
         }
