@@ -112,9 +112,6 @@ pub fn combine(
         let dim = match op {
             BinaryOp::Mul => l.dim + r.dim,
             BinaryOp::Div => l.dim - r.dim,
-            // A number without units is taken in the scale of the count that it meets. A count
-            // by ones may become a plain number, as in libpcp.
-            _ if dialect == Dialect::Fixed && larger != 0 && !both => l.dim + r.dim,
             _ => base.dim,
         };
         let dim = match dialect {
@@ -207,9 +204,6 @@ mod tests {
         row(Add, "byte / sec", "byte / hour", "byte / hour", 3600.0, 1.0);
         row(Mul, "/ sec", "hour", "", 3600.0, 1.0);
         row(Add, "byte^2", "Kbyte^2", "Kbyte^2", 1.0 / 1048576.0, 1.0);
-        row(Add, "", "count x 10^3", "count x 10^3", 1.0, 1.0);
-        row(Add, "count x 10^3", "", "count x 10^3", 1.0, 1.0);
-        row(Add, "", "count", "", 1.0, 1.0);
         row(Div, "byte", "sec", "byte / sec", 1.0, 1.0);
         row(Mul, "count", "sec", "sec count", 1.0, 1.0);
         row(Add, "byte", "Tbyte", "Tbyte", 1.0 / 1024f64.powi(4), 1.0);

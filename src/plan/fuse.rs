@@ -37,22 +37,22 @@ pub struct Fusion<'f> {
     /// Steps, each after the steps that it needs.
     pub steps: Vec<Step>,
     /// Parallel to the graph's nodes.
-    traits: Vec<Trait>,
+    facts: Vec<NodeFacts>,
     /// Nodes, other than inputs, that should have columns, with the nodes that read
     /// them.
     wanted_by: FxHashMap<NodeId, Vec<NodeId>>,
     /// The current metric.
-    metric: Metric,
+    reachable: ReachableNodes,
     /// Nodes that may get columns with the current metric.
     wanted: Vec<NodeId>,
     /// The current kernel, and its registers.
-    region: Region,
+    draft: DraftKernel,
     registers: Registers,
 }
 
 /// The facts that decide about a node's column, in any metric.
 #[derive(Clone, Copy, Default)]
-struct Trait {
+struct NodeFacts {
     /// No kernel can compute it. Kernels stop at it.
     is_general: bool,
     /// It gets a column wherever it is needed.
@@ -63,13 +63,13 @@ struct Trait {
 
 /// The current metric: its nodes, found from the root downwards as far as asked.
 #[derive(Default)]
-struct Metric {
+struct ReachableNodes {
     met: Marks,
     /// Nodes whose operands are not visited yet.
     open: BinaryHeap<NodeId>,
 }
 
-impl Metric {
+impl ReachableNodes {
     fn begin(&mut self, root: NodeId, nodes: usize) {
         self.met.clear(nodes);
         self.met.insert(root);
@@ -147,11 +147,11 @@ impl<'f> Fusion<'f> {
             kernels,
             placements,
             steps: Vec::new(),
-            traits: Vec::new(),
+            facts: Vec::new(),
             wanted_by: FxHashMap::default(),
-            metric: Metric::default(),
+            reachable: ReachableNodes::default(),
             wanted: Vec::new(),
-            region: Region::default(),
+            draft: DraftKernel::default(),
             registers: Registers::default(),
         };
         fusion.survey();
@@ -161,17 +161,17 @@ impl<'f> Fusion<'f> {
     /// Determines the nodes that no kernel can compute, and those besides roots that get
     /// columns.
     fn survey(&mut self) {
-        let Fusion { graph, placements, traits, wanted_by, .. } = self;
+        let Fusion { graph, placements, facts, wanted_by, .. } = self;
         for (id, node) in (0..).map(NodeId).zip(&graph.nodes) {
             let mut is_general = node.op.is_general();
             let mut size = graph.cost(id);
             node.op.operands(|operand| {
-                is_general |= traits[operand.index()].is_general;
-                size += traits[operand.index()].size;
+                is_general |= facts[operand.index()].is_general;
+                size += facts[operand.index()].size;
             });
             let is_cut = size > MAX_FUSED;
             let is_apart = is_cut || matches!(node.op, Op::Reduce { .. });
-            traits.push(Trait { is_general, is_apart, size: if is_cut { 1 } else { size } });
+            facts.push(NodeFacts { is_general, is_apart, size: if is_cut { 1 } else { size } });
             wanted_operands(&node.op, is_general, |operand| {
                 if !matches!(placements[operand.index()], Some(Placement::Input(_))) {
                     wanted_by.entry(operand).or_default().push(id);
@@ -184,39 +184,39 @@ impl<'f> Fusion<'f> {
     /// reductions, and nodes at which kernels must stop. `nodes` are its nodes
     /// except those of metrics that are already placed.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
-        let mut metric = std::mem::take(&mut self.metric);
+        let mut reachable = std::mem::take(&mut self.reachable);
         let mut wanted = std::mem::take(&mut self.wanted);
-        metric.begin(root, self.graph.nodes.len());
+        reachable.begin(root, self.graph.nodes.len());
         wanted.clear();
         wanted.push(root);
         for id in nodes {
-            let Trait { is_general, is_apart, .. } = self.traits[id.index()];
+            let NodeFacts { is_general, is_apart, .. } = self.facts[id.index()];
             wanted.extend(is_apart.then_some(*id));
             let op = &self.graph.nodes[id.index()].op;
             wanted_operands(op, is_general, |operand| wanted.push(operand));
         }
         wanted.sort_unstable();
         wanted.dedup();
-        wanted.retain(|id| !self.traits[id.index()].is_general);
-        wanted.iter().for_each(|id| self.place(*id, &mut metric));
-        (self.metric, self.wanted) = (metric, wanted);
+        wanted.retain(|id| !self.facts[id.index()].is_general);
+        wanted.iter().for_each(|id| self.place(*id, &mut reachable));
+        (self.reachable, self.wanted) = (reachable, wanted);
     }
 
     /// True for a column that the metric's kernels read.
-    fn is_leaf(&self, id: NodeId, metric: &mut Metric) -> bool {
+    fn is_leaf(&self, id: NodeId, reachable: &mut ReachableNodes) -> bool {
         match self.placements[id.index()] {
             Some(Placement::Input(_)) => return true,
             Some(Placement::Step(_) | Placement::Fill) => {}
             _ => return false,
         }
-        let Trait { is_general, is_apart, .. } = self.traits[id.index()];
+        let NodeFacts { is_general, is_apart, .. } = self.facts[id.index()];
         let mut wanted_by = self.wanted_by.get(&id).into_iter().flatten();
         matches!(self.graph.nodes[id.index()].op, Op::Count(_))
-            || !is_general && (is_apart || wanted_by.any(|user| metric.needs(*user, self.graph)))
+            || !is_general && (is_apart || wanted_by.any(|user| reachable.needs(*user, self.graph)))
     }
 
     /// Gives a node its own column, unless it has one.
-    fn place(&mut self, id: NodeId, metric: &mut Metric) {
+    fn place(&mut self, id: NodeId, reachable: &mut ReachableNodes) {
         if self.placements[id.index()].is_some() {
             return;
         }
@@ -237,9 +237,9 @@ impl<'f> Fusion<'f> {
                 };
                 self.step(id, &ir, &[], &[operand])
             }
-            _ => match self.view(id, metric) {
+            _ => match self.view(id, reachable) {
                 Some(operand) => Placement::View(operand),
-                None => match self.fuse(id, metric) {
+                None => match self.fuse(id, reachable) {
                     Some(placement) => placement,
                     None => return,
                 },
@@ -274,11 +274,11 @@ impl<'f> Fusion<'f> {
     }
 
     /// The way in which a node picks lanes of a leaf, if it does nothing else.
-    fn view(&self, id: NodeId, metric: &mut Metric) -> Option<StepOperand> {
+    fn view(&self, id: NodeId, reachable: &mut ReachableNodes) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
         loop {
-            if node != id && self.is_leaf(node, metric) {
+            if node != id && self.is_leaf(node, reachable) {
                 return Some(self.leaf_operand(node, mode));
             }
             node = match &self.graph.nodes[node.index()].op {
@@ -308,26 +308,26 @@ impl<'f> Fusion<'f> {
 
     /// The step that computes a node from leaves. `None` if no kernel can; then
     /// the general path computes the node.
-    fn fuse(&mut self, root: NodeId, metric: &mut Metric) -> Option<Placement> {
-        let mut region = std::mem::take(&mut self.region);
-        region.lanes.clear();
-        region.operands.clear();
+    fn fuse(&mut self, root: NodeId, reachable: &mut ReachableNodes) -> Option<Placement> {
+        let mut draft = std::mem::take(&mut self.draft);
+        draft.lanes.clear();
+        draft.operands.clear();
         let mut regs = std::mem::take(&mut self.registers);
         regs.clear(self.graph.nodes.len());
-        let result = self.fuse_with(root, metric, &mut region, &mut regs);
+        let result = self.fuse_with(root, reachable, &mut draft, &mut regs);
         self.registers = regs;
         let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
         // If the only set is a constant spread over instances, the kernel cannot
         // tell its lanes.
         let knows_lanes =
-            !self.graph.nodes[root.index()].is_set || region.operands.iter().any(column);
+            !self.graph.nodes[root.index()].is_set || draft.operands.iter().any(column);
         let placement = result.filter(|_| knows_lanes).map(|result| {
-            let (ir, constants) = region.lanes.finish(result);
-            let placement = self.step(root, &ir, &constants, &region.operands);
-            region.lanes.reuse(ir, constants);
+            let (ir, constants) = draft.lanes.finish(result);
+            let placement = self.step(root, &ir, &constants, &draft.operands);
+            draft.lanes.reuse(ir, constants);
             placement
         });
-        self.region = region;
+        self.draft = draft;
         placement
     }
 
@@ -336,8 +336,8 @@ impl<'f> Fusion<'f> {
     fn fuse_with(
         &self,
         root: NodeId,
-        metric: &mut Metric,
-        region: &mut Region,
+        reachable: &mut ReachableNodes,
+        draft: &mut DraftKernel,
         regs: &mut Registers,
     ) -> Option<Reg> {
         // Depth first with an explicit stack, because trees may be of any
@@ -351,8 +351,8 @@ impl<'f> Fusion<'f> {
                 continue;
             }
             let scalar = lane_scalar(node.value_type);
-            if id != root && self.is_leaf(id, metric) {
-                let reg = region.operand(self.leaf_operand(id, mode), scalar);
+            if id != root && self.is_leaf(id, reachable) {
+                let reg = draft.operand(self.leaf_operand(id, mode), scalar);
                 regs.insert(id, mode, reg);
                 continue;
             }
@@ -367,7 +367,7 @@ impl<'f> Fusion<'f> {
             };
             let reg = match &node.op {
                 Op::Constant(bits) | Op::ConstantPerInstance { bits, .. } => {
-                    region.lanes.constant(scalar, *bits)
+                    draft.lanes.constant(scalar, *bits)
                 }
                 Op::Map { operand, right, kernel, constants } => {
                     args.clear();
@@ -376,7 +376,7 @@ impl<'f> Fusion<'f> {
                         args.push(of(*right, mode)?);
                     }
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(kernel, &args, constants)
+                    draft.lanes.inline(kernel, &args, constants)
                 }
                 Op::Change { operand, history, kernel, constants, .. } => {
                     args.clear();
@@ -388,15 +388,15 @@ impl<'f> Fusion<'f> {
                         (true, Mode::First(of)) => PreviousLanes::First(of),
                     };
                     let previous = StepOperand::Previous { history: *history, lanes };
-                    args.push(region.operand(previous, lane_scalar(below.value_type)));
+                    args.push(draft.operand(previous, lane_scalar(below.value_type)));
                     if kernel.ir().operands.len() > args.len() {
-                        args.push(region.operand(StepOperand::Elapsed(*history), Scalar::F64));
+                        args.push(draft.operand(StepOperand::Elapsed(*history), Scalar::F64));
                     }
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(kernel, &args, constants)
+                    draft.lanes.inline(kernel, &args, constants)
                 }
                 Op::Choose { guard, yes, no } => {
-                    region.lanes.choose(of(*guard, mode)?, of(*yes, mode), of(*no, mode))
+                    draft.lanes.choose(of(*guard, mode)?, of(*yes, mode), of(*no, mode))
                 }
                 Op::Chosen { branch, .. } => of(*branch, mode)?,
                 Op::Named { operand, .. } | Op::Matching { operand, .. } => of(*operand, mode)?,
@@ -405,7 +405,7 @@ impl<'f> Fusion<'f> {
                 Op::Ranked { .. } | Op::Window { .. } => return None,
                 Op::TextEqual { .. } | Op::TextIs { .. } | Op::TextMatch { .. } => return None,
                 Op::Input(_) | Op::Count(_) | Op::Reduce { .. } => {
-                    region.operand(self.leaf_operand(id, mode), scalar)
+                    draft.operand(self.leaf_operand(id, mode), scalar)
                 }
             };
             regs.insert(id, mode, reg);
@@ -455,12 +455,12 @@ fn wanted_operands(op: &Op, is_general: bool, mut visit: impl FnMut(NodeId)) {
 
 /// A kernel during construction, with the sources of its operands.
 #[derive(Default)]
-struct Region {
+struct DraftKernel {
     lanes: LaneBuilder,
     operands: Vec<StepOperand>,
 }
 
-impl Region {
+impl DraftKernel {
     fn operand(&mut self, operand: StepOperand, scalar: Scalar) -> Reg {
         let (access, previous) = match operand {
             StepOperand::Column(_) => (Access::Column, false),

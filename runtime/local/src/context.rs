@@ -100,8 +100,8 @@ impl LocalContext {
     /// The metrics of the given agents.
     ///
     /// # Errors
-    /// [`SourceError::Specification`] when a name or identifier occurs twice,
-    /// or when one name is a prefix of another.
+    /// [`SourceError::Specification`] if a name or identifier occurs twice, if one name is a
+    /// prefix of another or badly formed, or if two agents have the same instance domain.
     pub fn with_agents(agents: Vec<Box<dyn Agent>>) -> Result<LocalContext, SourceError> {
         let mut context = LocalContext::empty();
         for agent in agents {

@@ -6,8 +6,7 @@ pub mod fuzz;
 pub mod target;
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry as Place;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::net::Ipv6Addr;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -83,11 +82,11 @@ impl Targets {
     pub fn named_before(&mut self, file: &Spanned<PathBuf>) -> Option<Diagnostic> {
         let path = file.value.canonicalize().unwrap_or_else(|_| file.value.clone());
         match self.files.entry(path) {
-            Place::Vacant(unnamed) => {
+            hash_map::Entry::Vacant(unnamed) => {
                 unnamed.insert(file.span);
                 None
             }
-            Place::Occupied(first) => {
+            hash_map::Entry::Occupied(first) => {
                 let message = format!("{} is named twice", escape::path(&file.value));
                 Some(left_out(message, file.span, *first.get()))
             }
@@ -147,8 +146,8 @@ impl Targets {
                 let Some((name, spec)) = file.target(target) else { continue };
                 let place = file.span(target);
                 let unlisted = match self.places.entry(spec.identity()) {
-                    Place::Vacant(unlisted) => unlisted,
-                    Place::Occupied(first) => {
+                    hash_map::Entry::Vacant(unlisted) => unlisted,
+                    hash_map::Entry::Occupied(first) => {
                         file.duplicate(&name, place, *first.get());
                         continue;
                     }

@@ -71,7 +71,7 @@ impl Clock {
                 let lost = passed.saturating_sub(engine.since(latest.engine));
                 self.slow.ended = self.slow.ended.after(lost);
             }
-            let back = latest.machine.since(machine);
+            let back = latest.machine.after(passed).since(machine);
             if back > TOLD {
                 tracing::warn!(
                     "the machine's clock was set back by {} seconds; slots take twice as long until it has caught up",

@@ -138,6 +138,10 @@ impl Destination {
             Target::Stream(_) | Target::Device(_) => Ok(None),
             Target::File { unfinished, path } => {
                 let path = name(path);
+                // A table that nobody else may read stays one.
+                if let Ok(before) = fs::metadata(&path) {
+                    let _ = unfinished.file().set_permissions(before.permissions());
+                }
                 // Otherwise a crash might leave the name without all of the
                 // bytes.
                 unfinished.file().sync_all()?;

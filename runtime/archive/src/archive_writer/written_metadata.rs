@@ -58,8 +58,11 @@ impl WrittenMetadata {
         names: &[&'n str],
     ) -> Result<Option<Vec<&'n str>>, WriteError> {
         let pmid = desc.pmid;
-        let is_derived = pmid.is_derived() && ![EVENT_FLAGS, EVENT_MISSED].contains(&pmid);
-        if pmid == Pmid::NULL || is_derived {
+        if pmid == Pmid::NULL {
+            let problem = format!("{pmid} is no metric, so an archive cannot have it");
+            return Err(WriteError::misuse(PmStatus::PMID, problem));
+        }
+        if pmid.is_derived() && ![EVENT_FLAGS, EVENT_MISSED].contains(&pmid) {
             let logged = logged_pmid(pmid);
             let problem = format!(
                 "{pmid} cannot be the identifier of a metric in an archive; record a derived \

@@ -3,7 +3,8 @@
 //!
 //! Input, once per evaluation: the operand's instances, lanes and time stamp.
 //! Output: as many lanes. An instance without a value loses its samples, and
-//! all instances lose theirs when time goes backwards.
+//! all instances lose theirs when time goes backwards. An evaluation in which
+//! no instance has a value is passed over.
 //!
 //! Definitions with the same window share its samples if they came together and
 //! none of them was away since: then all have seen the same samples. A
@@ -133,6 +134,15 @@ impl WindowStore {
     /// Forgets the samples of one window, whose operand has no values.
     pub fn clear(&mut self, window: WindowId) {
         self.states[self.uses[window.index()] as usize] = Arc::default();
+    }
+
+    /// Notes an evaluation without a sample. A window that was away has not seen it, so they
+    /// share their samples no longer.
+    pub fn pass_over(&mut self, window: WindowId) {
+        let state = &mut self.states[self.uses[window.index()] as usize];
+        if state.evaluation != self.evaluation {
+            Arc::make_mut(state).evaluation = self.evaluation;
+        }
     }
 
     /// Drops the windows of definitions that are not in the program.

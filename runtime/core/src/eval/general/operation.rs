@@ -132,7 +132,9 @@ impl Buffers<'_> {
             Err(status) => {
                 match (&node.op, status) {
                     // A record of other metrics is no sample of this one.
-                    (Op::Window { .. }, Status::Empty(Reason::OperandEmpty)) => {}
+                    (Op::Window { window, .. }, Status::Empty(Reason::OperandEmpty)) => {
+                        self.windows.pass_over(*window);
+                    }
                     (Op::Window { window, .. }, _) => self.windows.clear(*window),
                     (Op::Change { history, baseline, .. }, Status::Empty(_)) => {
                         let repeated = around.history.failure(*baseline, *history);
