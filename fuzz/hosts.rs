@@ -453,7 +453,8 @@ impl Due<Futures> {
             break std::mem::take(&mut self.client.before).with(events);
         };
         let Futures { host, evaluator, epoch, .. } = &mut self.client;
-        let sampled = host.evaluate_fetched(events, evaluator, space).await;
+        let sampled =
+            host.evaluate_fetched(events, evaluator, &space.batch, &mut space.buffers).await;
         Ok((sampled.inspect_err(|error| forget(epoch, error))?, events))
     }
 }

@@ -10,13 +10,12 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use pmderive_runtime::model::Units;
-use pmderive_runtime::source::SourceError;
 use rustc_hash::FxHashSet;
 
 use super::Engine;
 use super::classes::{Class, Compiled};
 use super::selection::Selection;
-use crate::bind::{Fingerprint, Identities, NameAnswer};
+use crate::bind::{Fingerprint, NameAnswer};
 
 /// Default limit for the number of kinds of sources that have programs at the
 /// same time.
@@ -88,8 +87,8 @@ impl Engine {
     /// Limits the number of kinds of sources with programs at a time; the
     /// default is [`DEFAULT_KIND_LIMIT`]. For a source of a further kind,
     /// [`Engine::compile`] and [`Session::choose`](super::Session::choose) fail with
-    /// [`SourceError::TooManyKinds`]. Lists that are read or fetched have no limit, nor has
-    /// [`Engine::bind`].
+    /// [`TooManyKinds`](pmderive_runtime::source::SourceError::TooManyKinds).
+    /// Lists that are read or fetched have no limit, nor has [`Engine::bind`].
     #[must_use]
     pub fn with_kind_limit(self, limit: usize) -> Engine {
         Engine { kind_limit: limit, ..self }
@@ -127,31 +126,12 @@ impl Engine {
         all
     }
 
-    /// The class of a source with these answers, and the source's own
-    /// identifiers in them.
-    ///
-    /// # Errors
-    /// There would be too many classes. `name` gives the name of the source.
-    pub(super) fn class_of(
-        &self,
-        selection: &Arc<Selection>,
-        found: &[NameAnswer],
-        limit: usize,
-        name: impl FnOnce() -> String,
-    ) -> Result<(Arc<Class>, Identities), SourceError> {
-        let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
-        let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
-        if let Some(class) = self.classes.find(selection, &fingerprint, limit, &self.layouts) {
-            return Ok((class, identities));
-        }
+    /// The difference between most sources with these definitions and one that has no class, as
+    /// the end of a sentence. Empty if there is none.
+    pub(super) fn unlike_most(&self, selection: &Selection, other: &Fingerprint) -> String {
         let usual = usual(&self.classes_by_use(), selection);
-        let differs = usual.and_then(|one| difference(selection, &one.fingerprint, &fingerprint));
-        let differs = differs.map(|differs| format!("; unlike most: {}", differs.words));
-        Err(SourceError::TooManyKinds {
-            target: name(),
-            limit,
-            differs: differs.unwrap_or_default(),
-        })
+        let differs = usual.and_then(|one| difference(selection, &one.fingerprint, other));
+        differs.map(|differs| format!("; unlike most: {}", differs.words)).unwrap_or_default()
     }
 
     /// The classes with their numbers of users, in descending order.
@@ -249,7 +229,7 @@ mod tests {
     use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
     use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Semantics, ValueType};
     use pmderive_runtime::result::ResultBatch;
-    use pmderive_runtime::source::{FetchEvents, FetchList};
+    use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
     use super::*;
     use crate::diag::Diagnostics;

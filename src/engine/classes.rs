@@ -12,13 +12,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pmderive_runtime::eval::{Evaluator, LayoutPool, SharedLayouts, SharedParts};
 use pmderive_runtime::locks::lock;
 use pmderive_runtime::program::{Binding, List, Program};
+use pmderive_runtime::source::SourceError;
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::FxHashSet;
 
+use super::Engine;
 use super::compilation::Compilation;
 use super::metric::Metric;
 use super::selection::Selection;
-use crate::bind::{Fingerprint, Identities};
+use crate::bind::{Fingerprint, Identities, NameAnswer};
 use crate::diag::Diagnostics;
 use crate::plan::Operands;
 
@@ -74,6 +76,31 @@ pub struct Compiled {
     pub binding: Arc<Binding>,
     identities: Identities,
     class: Arc<Class>,
+}
+
+impl Engine {
+    /// The class of a source with these answers, and the source's own
+    /// identifiers in them.
+    ///
+    /// # Errors
+    /// There would be too many classes. `name` gives the name of the source.
+    pub(super) fn class_of(
+        &self,
+        selection: &Arc<Selection>,
+        found: &[NameAnswer],
+        limit: usize,
+        name: impl FnOnce() -> String,
+    ) -> Result<(Arc<Class>, Identities), SourceError> {
+        let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
+        let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
+        match self.classes.find(selection, &fingerprint, limit, &self.layouts) {
+            Some(class) => Ok((class, identities)),
+            None => {
+                let differs = self.unlike_most(selection, &fingerprint);
+                Err(SourceError::TooManyKinds { target: name(), limit, differs })
+            }
+        }
+    }
 }
 
 impl Compiled {

@@ -258,6 +258,20 @@ impl Analysis {
         labels
     }
 
+    /// True for a span in the text itself.
+    pub fn has(&self, span: Span) -> bool {
+        span.source == self.own
+    }
+
+    /// The ranges of ascending spans in the text itself.
+    pub fn ranges<'a>(
+        &'a self,
+        ascending: impl Iterator<Item = Span> + 'a,
+    ) -> impl Iterator<Item = lsp_types::Range> + 'a {
+        let bytes = ascending.map(|span| span.start as usize..span.end as usize);
+        self.lines.ranges(self.text(), bytes)
+    }
+
     /// The range of a span in the text itself.
     pub fn range(&self, span: Span) -> lsp_types::Range {
         self.lines.range(self.text(), span.start as usize..span.end as usize)

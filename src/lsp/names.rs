@@ -73,10 +73,16 @@ pub fn mentions(
 /// The places of a name, each with true for its definition. They are in the project, and in
 /// files around it that use the project's definition.
 fn places(analysis: &Analysis, name: &str, around: &Others) -> Vec<(Location, bool)> {
-    let of_project = analysis.mentions(name).into_iter();
-    let of_project =
-        of_project.filter_map(|one| Some((analysis.location(one.span)?, one.is_definition)));
-    let mut places: Vec<(Location, bool)> = of_project.collect();
+    let found = analysis.mentions(name);
+    let (here, others) = found.split_at(found.partition_point(|one| analysis.has(one.span)));
+    // A line may have thousands of them.
+    let ranges = analysis.ranges(here.iter().map(|one| one.span));
+    let here_at = ranges
+        .zip(here)
+        .map(|(range, one)| (Location { uri: analysis.uri.clone(), range }, one.is_definition));
+    let of_others =
+        others.iter().filter_map(|one| Some((analysis.location(one.span)?, one.is_definition)));
+    let mut places: Vec<(Location, bool)> = here_at.chain(of_others).collect();
     let own = analysis.settings.file.as_deref().and_then(Path::parent);
     let Some(own) = own.filter(|_| analysis.defined_at(name).is_some()) else { return places };
     let elsewhere: Vec<&Path> = defining(name, around).map(|one| &*one.path).collect();

@@ -138,6 +138,20 @@ impl LineIndex {
             end: self.position(text, range.end),
         }
     }
+
+    /// The ranges between byte offsets, of which each begins at or behind the one before.
+    pub fn ranges<'a>(
+        &'a self,
+        text: &'a str,
+        ascending: impl Iterator<Item = Range<usize>> + 'a,
+    ) -> impl Iterator<Item = lsp_types::Range> + 'a {
+        let mut known = (0, Position::default());
+        ascending.map(move |range| {
+            let start = self.position_behind(text, known, range.start);
+            known = (range.start, start);
+            lsp_types::Range { start, end: self.position_behind(text, known, range.end) }
+        })
+    }
 }
 
 /// The offsets in a range at which a line begins; offset 0 must not be in the range.

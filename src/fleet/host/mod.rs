@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pmderive_runtime::context::AsyncHostContext;
-use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
+use pmderive_runtime::eval::{Buffers, Evaluator};
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::result::ResultBatch;
@@ -412,17 +412,8 @@ impl<W: World> Host<W> {
         };
         let mut buffers = shared.buffers.borrow_mut().pop().unwrap_or_default();
         let before = Instant::now();
-        let mut step = bound.evaluator.evaluate(batch, events, &mut buffers);
-        let evaluation = loop {
-            match step.map_err(|error| error.of_source(context.spec().to_string()))? {
-                Step::Done(evaluation) => break evaluation,
-                Step::Needs(mut pending) => {
-                    let Asked { questions, answers } = pending.asked();
-                    context.ask(&questions, answers).await?;
-                    step = pending.proceed();
-                }
-            }
-        };
+        let evaluator = &mut bound.evaluator;
+        let evaluation = context.evaluate_fetched(events, evaluator, batch, &mut buffers).await?;
         let stamp = evaluation.timestamp();
         let limit = shared.limits.get().instances;
         let known = series.heads(&bound.view.schema).filter(|_| bound.has_names);

@@ -218,7 +218,9 @@ impl Futures {
     pub async fn sample(&mut self, definitions: &ClientDefinitions) -> Outcome {
         let events = self.fetch(definitions).await?;
         let Futures { host, evaluator, workspace, epoch, .. } = self;
-        let outcome = host.evaluate_fetched(events, evaluator, workspace).await;
+        let outcome = host
+            .evaluate_fetched(events, evaluator, &workspace.batch, &mut workspace.buffers)
+            .await;
         let values = outcome.map_err(|error| forget(epoch, &error))?;
         Ok(Sampled::new(&values, events))
     }

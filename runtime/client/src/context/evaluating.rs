@@ -2,7 +2,8 @@
 //!
 //! This is the counterpart of [`Evaluator::fetch`] for an [`AsyncHostContext`].
 
-use pmderive_core::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
+use pmderive_core::eval::{Asked, Buffers, Evaluation, Evaluator, Step, Workspace};
+use pmderive_core::result::ResultBatch;
 use pmderive_core::source::{FetchEvents, SourceError};
 
 use super::async_host::AsyncHostContext;
@@ -15,10 +16,9 @@ impl<T: Transport> AsyncHostContext<T> {
     /// connection is dropped too. The next fetch then reports a gap. Expressions that
     /// need two samples have their next value only with the fetch after it.
     ///
-    /// The workspace is in use until the future ends. If many hosts share a workspace,
-    /// give each host its own batch for [`AsyncHostContext::fetch`]. Use the
-    /// workspace's buffers for [`Evaluator::evaluate`] only, and answer its questions
-    /// with [`AsyncHostContext::ask`].
+    /// The workspace is in use until the future ends. If many hosts share buffers, give
+    /// each host its own batch for [`AsyncHostContext::fetch`], and evaluate it with
+    /// [`AsyncHostContext::evaluate_fetched`].
     ///
     /// If [`metadata_epoch`](AsyncHostContext::metadata_epoch) is another one afterwards, the
     /// program may have read other metrics than it was bound to: discard these values, and bind
@@ -31,12 +31,13 @@ impl<T: Transport> AsyncHostContext<T> {
         evaluator: &'w mut Evaluator,
         workspace: &'w mut Workspace,
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
-        let events = self.fetch(evaluator.requests(), &mut workspace.batch).await?;
-        Ok((self.evaluate_fetched(events, evaluator, workspace).await?, events))
+        let Workspace { batch, buffers } = workspace;
+        let events = self.fetch(evaluator.requests(), batch).await?;
+        Ok((self.evaluate_fetched(events, evaluator, batch, buffers).await?, events))
     }
 
-    /// Evaluates the batch of a workspace. It holds this host's latest answer to
-    /// [`Evaluator::requests`], with these events.
+    /// Evaluates a batch that holds this host's latest answer to [`Evaluator::requests`],
+    /// with these events.
     ///
     /// # Errors
     /// As for [`AsyncHostContext::evaluate`].
@@ -44,9 +45,9 @@ impl<T: Transport> AsyncHostContext<T> {
         &mut self,
         events: FetchEvents,
         evaluator: &'w mut Evaluator,
-        workspace: &'w mut Workspace,
+        batch: &'w ResultBatch,
+        buffers: &'w mut Buffers,
     ) -> Result<Evaluation<'w>, SourceError> {
-        let Workspace { batch, buffers } = workspace;
         let mut step = evaluator.evaluate(batch, events, buffers);
         loop {
             match step.map_err(|error| error.of_source(self.spec().to_string()))? {
