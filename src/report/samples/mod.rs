@@ -104,6 +104,7 @@ fn push_time(out: &mut String, time: Timestamp, zone: Option<&TimeZone>) {
 }
 
 /// The name of an instance, in the form to show.
+#[inline]
 fn instance_name<'d>(
     names: &mut InstanceNames<'d>,
     instance: InstId,

@@ -96,10 +96,11 @@ impl Renderer for Text {
             match finding {
                 Finding::Values(values) => {
                     let mut names = shown.domain(index).map(InstanceDomain::names);
+                    // Old archives have instance numbers of single values, too.
+                    let has_domain = metric.desc.is_ok_and(|desc| desc.indom.is_some());
                     for (instance, value) in values.iter() {
                         out.push_str("    ");
-                        // Old archives have instance numbers of single values, too.
-                        if instance != -1 && metric.desc.is_ok_and(|desc| desc.indom.is_some()) {
+                        if has_domain && instance != -1 {
                             out.push_str("inst [");
                             write_integer(out, instance);
                             if let Some(names) = &mut names
