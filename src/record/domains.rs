@@ -84,8 +84,12 @@ impl Domains {
             let whole = complete(context, indom, &domain, missing, &last)?;
             if self.known.get(&indom).is_none_or(|(_, last)| *whole != **last) {
                 match writer.instances(time, indom, &whole) {
-                    // A later sample brings the change.
-                    Err(WriteError::ChangedTwice { .. }) => continue,
+                    // The next sample brings the change, also if its instances are the same.
+                    Err(WriteError::ChangedTwice { .. }) => {
+                        let pmids = recorded.get(&indom).into_iter().flatten();
+                        pmids.for_each(|pmid| drop(self.instances.remove(pmid)));
+                        continue;
+                    }
                     written => written?,
                 }
                 self.written.push(indom);

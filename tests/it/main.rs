@@ -59,6 +59,7 @@ mod quirks;
 mod reasons;
 mod rebinding;
 mod record;
+mod record_domains;
 mod record_real;
 mod records_of_groups;
 mod serve;
