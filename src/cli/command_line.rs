@@ -24,19 +24,25 @@ use super::{options, terminal};
 use crate::escape;
 use crate::syntax::nearest;
 
-/// Parses the arguments; the first one is the program.
+/// Parses the arguments; the first one is the program. Beside them stands a note about
+/// variables that give options, for a command that fails.
 ///
 /// # Errors
 /// The arguments are wrong, or ask only for help. The message is printed already; the error is
 /// the exit status.
-pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, ExitStatus> {
+pub fn read(
+    given: Vec<OsString>,
+    messages: &mut Messages,
+) -> Result<(Arguments, Option<String>), ExitStatus> {
     let mut command = command().color(Colour::of_arguments(&given).into());
     let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
     let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
     let Some(tool) = Impersonated::by(&given) else {
         // Mistakes in the arguments themselves come first.
         let arguments = parse_or_tell(&mut command, &given, messages)?;
-        let Some(of_tool) = of_tool.filter(|_| !settings.is_empty()) else { return Ok(arguments) };
+        let Some(of_tool) = of_tool.filter(|_| !settings.is_empty()) else {
+            return Ok((arguments, None));
+        };
         let is_local = arguments.command.is_local();
         let own = command.find_subcommand(of_tool.command).unwrap_or(&command);
         let (words, note) = words_of(&settings, own, is_local).map_err(|problem| {
@@ -44,8 +50,13 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
             ExitStatus::Failed
         })?;
         let given = [&given[..2], &words, &given[2..]].concat();
-        let read = parse_or_tell(&mut command, &given, messages);
-        return read.inspect_err(|_| messages.error(&note));
+        return match parse_or_tell(&mut command, &given, messages) {
+            Ok(arguments) => Ok((arguments, note)),
+            Err(status) => {
+                note.iter().for_each(|note| messages.error(note));
+                Err(status)
+            }
+        };
     };
     messages.speak_as(tool);
     let own = own_options(&command, tool.tool);
@@ -53,16 +64,16 @@ pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, 
         messages.text(&ending.text);
         if ending.is_good { ExitStatus::Good } else { ExitStatus::Failed }
     })?;
-    parse_or_tell(&mut command, &given, messages)
+    Ok((parse_or_tell(&mut command, &given, messages)?, None))
 }
 
-/// The options that variables give a command, and a note about where they come from. If the
-/// source `is_local`, variables can choose no other.
+/// The options that variables give a command, and a note about where they come from, if there
+/// are any. If the source `is_local`, variables can choose no other.
 fn words_of(
     settings: &[Setting],
     command: &clap::Command,
     is_local: bool,
-) -> Result<(Vec<OsString>, String), String> {
+) -> Result<(Vec<OsString>, Option<String>), String> {
     let (mut words, mut variables) = (Vec::new(), Vec::new());
     for setting in settings.iter().filter(|setting| !is_local || !setting.chooses_source()) {
         let of_setting = setting.words(command)?;
@@ -71,8 +82,11 @@ fn words_of(
         }
         words.extend(of_setting);
     }
-    let variables = variables.join(", ");
-    Ok((words, format!("options were also taken from the environment: {variables}")))
+    let note = (!variables.is_empty()).then(|| {
+        let variables = variables.join(", ");
+        format!("options were also taken from the environment: {variables}")
+    });
+    Ok((words, note))
 }
 
 fn parse_or_tell(

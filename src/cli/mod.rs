@@ -73,8 +73,9 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     signals::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
-    let mut arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
-        Ok(arguments) => arguments,
+    let read = command_line::read(std::env::args_os().collect(), &mut messages);
+    let (mut arguments, note_of_variables) = match read {
+        Ok(read) => read,
         Err(outcome) => return outcome.into(),
     };
     messages.configure(&arguments.common);
@@ -92,6 +93,7 @@ pub fn main() -> ExitCode {
             Stop::UsageLines(lines) | Stop::Tool(lines) => messages.error_lines(&[lines]),
             _ => messages.error(&stop),
         }
+        note_of_variables.iter().for_each(|note| messages.error(note));
         arguments.command.failed_with(outcome)
     });
     // PCP's tools do not count an ignored mistake as a failure.

@@ -183,6 +183,12 @@ fn variables_stand_for_options() {
     let expected =
         "pmderive: options were also taken from the environment: PCP_ARCHIVE, PCP_SAMPLES";
     assert_eq!((status, &*out, &*note), (Some(1), "", expected));
+    let of_origin = expected.replace("SAMPLES", "ORIGIN");
+    for command in ["val", "info -f"] {
+        let line = format!("{command} hinv.ncpu");
+        let told = with(&[fleet, ("PCP_ORIGIN", "x")], &line);
+        assert_eq!(told, (Some(1), String::new(), of_origin.clone()), "{line}");
+    }
     let (status, out, err) = with(&[("PCP_FOLIO", "nosuch")], "probe hinv.ncpu");
     let expected = "pmderive: cannot open archive folio nosuch: No such file or directory";
     assert_eq!((status, &*out, &*err), (Some(1), "", expected));

@@ -18,7 +18,7 @@ use super::groups::{FleetDomain, GroupKey};
 use super::merge::Merged;
 use super::operand::References;
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Total};
-use super::source::{self, FleetSource, Identifiers, MetricId};
+use super::source::{self, DomainOf, FleetSource, Identifiers, MetricId};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Compiled, Engine, Registered, Selection};
 use crate::fleet::frame::columns::{Columns, Heads, Lanes};
@@ -122,9 +122,8 @@ struct SelectedDefinition {
 /// Origin of a metric's values.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
-    /// An output of the program. Its instances belong to this grouping; with true they are
-    /// instances of hosts.
-    Output(OutputId, Option<(GroupingId, bool)>),
+    /// An output of the program, and the domain of its instances.
+    Output(OutputId, Option<DomainOf>),
     /// A number of hosts.
     Hosts(HostCount),
 }
@@ -296,7 +295,7 @@ impl Evaluation {
         let defined = compiled.metrics.iter().zip(&self.exports).filter_map(|(metric, export)| {
             let exported = ExportedMetric::of(metric, export.sinks, export.help.clone())?;
             let (desc, output) = (metric.desc.ok()?, metric.output?);
-            let domain = desc.indom.and_then(|indom| self.identifiers.grouping_of(indom));
+            let domain = desc.indom.and_then(|indom| self.identifiers.domain(indom));
             Some((exported, Origin::Output(output, domain)))
         });
         let of_hosts = HOSTS.iter().zip(&self.exports[self.exports.len() - HOSTS.len()..]);
@@ -352,13 +351,11 @@ impl Evaluation {
                     Ok((evaluation, _)) => {
                         let values = evaluation.get(*output);
                         lanes.push_values(&values, usize::MAX);
-                        let instances = instances(values.instances, former(position), |id| {
-                            let (grouping, is_of_hosts) = (*domain)?;
-                            match is_of_hosts {
-                                true => named(&of_hosts[grouping], id),
-                                false => named(&groups[grouping], id),
-                            }
-                        });
+                        let instances =
+                            instances(values.instances, former(position), |id| match (*domain)? {
+                                DomainOf::Groups(grouping) => named(&groups[grouping], id),
+                                DomainOf::Hosts(grouping) => named(&of_hosts[grouping], id),
+                            });
                         (values.status, instances)
                     }
                 },
@@ -540,8 +537,9 @@ impl Evaluation {
                 continue;
             }
             let metadata = self.source.metadata();
-            metadata.set_instances(self.identifiers.of_groups(grouping), groups.instances());
-            metadata.set_instances(self.identifiers.of_hosts(grouping), of_hosts.instances());
+            let indom = |domain| self.identifiers.indom(domain);
+            metadata.set_instances(indom(DomainOf::Groups(grouping)), groups.instances());
+            metadata.set_instances(indom(DomainOf::Hosts(grouping)), of_hosts.instances());
             *named = now;
         }
     }
@@ -560,8 +558,8 @@ fn in_groups(
             false => format!("groups by ({})", labels.join(", ")),
         };
         for (domain, words) in [
-            (identifiers.of_hosts(grouping), format!("instances of hosts in {by}")),
-            (identifiers.of_groups(grouping), by.clone()),
+            (identifiers.indom(DomainOf::Hosts(grouping)), format!("instances of hosts in {by}")),
+            (identifiers.indom(DomainOf::Groups(grouping)), by.clone()),
         ] {
             let number = format!("instances of {domain}");
             let labels = diagnostic.labels.iter_mut().map(|label| &mut label.text);

@@ -2,10 +2,11 @@
 //! every aggregate, and the rule for the metadata of its values. This module also examines
 //! definitions for lints.
 
-use super::aggregate::{Aggregate, Function, GroupingId};
+use super::aggregate::{Aggregate, Function};
 use super::definitions::FleetDefinitions;
 use super::operand::{Kind, Reference};
 use super::partial::MAX_QUANTILE_VALUES;
+use super::source::DomainOf;
 use super::{Aggregates, Evaluation};
 use crate::bind::Desc;
 use crate::diag::Diagnostics;
@@ -54,7 +55,7 @@ impl Aggregates {
                 );
             }
             if let NodeOutcome::Typed(Desc { indom: Some(indom), .. }) = node.outcome {
-                let domain = identifiers.grouping_of(indom);
+                let domain = identifiers.domain(indom);
                 node.instances = domain.map(|domain| instances(definitions, domain));
             }
         }
@@ -63,15 +64,17 @@ impl Aggregates {
 }
 
 /// The instances of a domain of the fleet, in words.
-fn instances(
-    definitions: &FleetDefinitions,
-    (grouping, is_of_hosts): (GroupingId, bool),
-) -> String {
+fn instances(definitions: &FleetDefinitions, domain: DomainOf) -> String {
+    let (of_hosts, grouping) = match domain {
+        DomainOf::Groups(grouping) => (None, grouping),
+        DomainOf::Hosts(grouping) => (Some("of hosts"), grouping),
+    };
     let labels = definitions.groupings.get(grouping).map_or(&[][..], |labels| labels);
-    match (is_of_hosts, labels.is_empty()) {
-        (false, _) => format!("by ({})", labels.join(", ")),
-        (true, true) => "of hosts".to_owned(),
-        (true, false) => format!("of hosts, by ({})", labels.join(", ")),
+    let by = format!("by ({})", labels.join(", "));
+    match of_hosts {
+        None => by,
+        Some(of_hosts) if labels.is_empty() => of_hosts.to_owned(),
+        Some(of_hosts) => format!("{of_hosts}, {by}"),
     }
 }
 

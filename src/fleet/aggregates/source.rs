@@ -101,6 +101,15 @@ impl AggregateValues {
     }
 }
 
+/// An instance domain of the fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainOf {
+    /// The groups of a grouping.
+    Groups(GroupingId),
+    /// Instances of hosts within the groups of a grouping.
+    Hosts(GroupingId),
+}
+
 /// Identifiers of the fleet's metrics and instance domains. They stay when definitions change,
 /// and are never shown.
 #[derive(Debug, Default)]
@@ -137,34 +146,33 @@ impl Identifiers {
         Pmid::new(DOMAIN, (number >> 10) & 0xfff, number & 0x3ff)
     }
 
-    /// The domain of the groups of a grouping.
-    pub fn of_groups(&self, grouping: GroupingId) -> InDom {
-        InDom::new(DOMAIN, self.serial(grouping))
+    /// The identifier of a domain.
+    pub fn indom(&self, domain: DomainOf) -> InDom {
+        let (grouping, of_hosts) = match domain {
+            DomainOf::Groups(grouping) => (grouping, 0),
+            DomainOf::Hosts(grouping) => (grouping, 1),
+        };
+        let number = self.groupings.number(grouping.index()).unwrap_or(u32::MAX / 4);
+        InDom::new(DOMAIN, 2 * number + of_hosts)
     }
 
-    /// The domain of hosts' instances within the groups of a grouping.
-    pub fn of_hosts(&self, grouping: GroupingId) -> InDom {
-        InDom::new(DOMAIN, self.serial(grouping) + 1)
-    }
-
-    /// The grouping of a domain, and whether its instances are those of hosts.
-    pub fn grouping_of(&self, indom: InDom) -> Option<(GroupingId, bool)> {
-        let grouping = self.groupings.position(indom.serial() / 2)?;
-        Some((GroupingId::at(grouping), indom.serial() % 2 == 1))
-    }
-
-    fn serial(&self, grouping: GroupingId) -> u32 {
-        2 * self.groupings.number(grouping.index()).unwrap_or(u32::MAX / 4)
+    /// The domain with an identifier.
+    pub fn domain(&self, indom: InDom) -> Option<DomainOf> {
+        let grouping = GroupingId::at(self.groupings.position(indom.serial() / 2)?);
+        Some(match indom.serial() % 2 {
+            0 => DomainOf::Groups(grouping),
+            _ => DomainOf::Hosts(grouping),
+        })
     }
 
     /// The instance domain of an aggregate; `None` if it has a single value.
-    fn domain(&self, definitions: &FleetDefinitions, aggregate: AggregateId) -> Option<InDom> {
+    fn domain_of(&self, definitions: &FleetDefinitions, aggregate: AggregateId) -> Option<InDom> {
         let aggregate = &definitions.aggregates[aggregate];
         if aggregate.function.is_ranked() {
-            return Some(self.of_hosts(aggregate.grouping));
+            return Some(self.indom(DomainOf::Hosts(aggregate.grouping)));
         }
         let is_grouped = !definitions.groupings[aggregate.grouping].is_empty();
-        is_grouped.then(|| self.of_groups(aggregate.grouping))
+        is_grouped.then(|| self.indom(DomainOf::Groups(aggregate.grouping)))
     }
 }
 
@@ -182,7 +190,7 @@ pub fn fleet(definitions: &FleetDefinitions, identifiers: &Identifiers) -> Fleet
         let desc = MetricDesc {
             pmid: identifiers.pmid(at),
             value_type: ValueType::U32,
-            indom: domains.find_map(|of| identifiers.domain(definitions, *of)),
+            indom: domains.find_map(|of| identifiers.domain_of(definitions, *of)),
             semantics: Semantics::Discrete,
             units: Units::NONE,
         };
@@ -190,8 +198,9 @@ pub fn fleet(definitions: &FleetDefinitions, identifiers: &Identifiers) -> Fleet
         values.add(desc.pmid, desc.value_type);
     }
     for grouping in definitions.groupings.positions() {
-        metadata.set_instances(identifiers.of_groups(grouping), Vec::new());
-        metadata.set_instances(identifiers.of_hosts(grouping), Vec::new());
+        for domain in [DomainOf::Groups(grouping), DomainOf::Hosts(grouping)] {
+            metadata.set_instances(identifiers.indom(domain), Vec::new());
+        }
     }
     MemorySource::new("the fleet", metadata, values)
 }
@@ -216,7 +225,7 @@ pub fn know(
             let desc = MetricDesc {
                 pmid: identifiers.pmid(metric),
                 value_type: outcome.value_type,
-                indom: identifiers.domain(definitions, at),
+                indom: identifiers.domain_of(definitions, at),
                 semantics: outcome.semantics,
                 units: outcome.units,
             };
