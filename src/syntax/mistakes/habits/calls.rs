@@ -55,6 +55,7 @@ const CHOICE: &str =
 const RESCALE: &str = "`rescale()` converts units";
 const LATEST: &str = "the change per second since the previous sample";
 const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of instances";
+const PREVIOUS: &str = "the value of the previous sample";
 const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
 const NO_WINDOW: &str =
     "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
@@ -201,6 +202,15 @@ const FOREIGN: &[ForeignCall] = &[
     call("log10", (1, 1), "log($1) / 2.302585092994046", "`log()` is the natural logarithm"),
     call("log2", (1, 1), "log($1) / 0.6931471805599453", "`log()` is the natural logarithm"),
     call("fabs", (1, 1), "abs($1)", "the magnitude"),
+    call("cbrt", (1, 1), "pow($1, 1 / 3)", "a power"),
+    call("square", (1, 1), "$1 * $1", "a product"),
+    call("sqr", (1, 1), "$1 * $1", "a product"),
+    call("hypot", (2, 2), "sqrt($1 * $1 + $2 * $2)", "the root of a sum of products"),
+    call("trunc", (1, 1), "($1 < 0 ? ceil($1) : floor($1))", "a whole number"),
+    call("truncate", (1, 1), "($1 < 0 ? ceil($1) : floor($1))", "a whole number"),
+    call("prev", (1, 1), "instant($1) - delta($1)", PREVIOUS),
+    call("previous", (1, 1), "instant($1) - delta($1)", PREVIOUS),
+    call("lag", (1, 1), "instant($1) - delta($1)", PREVIOUS),
     // pmie
     call("sum_inst", (1, 1), "sum($1)", "of all instances"),
     call("avg_inst", (1, 1), "avg($1)", "of all instances"),
