@@ -24,8 +24,6 @@ mod builder;
 mod files;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-#[cfg(any(test, feature = "fuzz"))]
-mod fuzz_same;
 pub(crate) mod keywords;
 mod lexer;
 mod mistakes;

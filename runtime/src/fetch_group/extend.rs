@@ -122,7 +122,14 @@ impl<S: FetchSource> FetchGroup<S> {
 
     fn metric(&mut self, name: &str) -> Result<MetricDesc, ExtendError> {
         let pmid = self.source.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
-        let pmid = pmid.map_err(|status| refused(name, "no metric has this name", status))?;
+        let pmid = pmid.map_err(|status| {
+            let problem = match status {
+                PmStatus::NAME => "no metric has this name",
+                PmStatus::NONLEAF => "this is a node of the name space, and no metric",
+                _ => "the source does not look up this name",
+            };
+            refused(name, problem, status)
+        })?;
         let desc = self.source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
         desc.map_err(|status| {
             let problem = match status {

@@ -239,6 +239,7 @@ impl<S: FetchSource> FetchGroup<S> {
         if !self.is_prepared {
             self.prepare()?;
         }
+        self.spare.batch.clear();
         let events = self.source.fetch(&self.list, &mut self.spare.batch)?;
         if self.source.metadata_epoch() != self.epoch {
             self.compare_recipes();

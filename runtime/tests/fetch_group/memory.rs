@@ -204,10 +204,7 @@ fn instances_come_and_go_with_their_names() {
     };
     step(&mut group, |script| script.set = vec![(2, 20), (1, 10)]);
     let first: Vec<String> = rows(&group);
-    assert_eq!(
-        first,
-        [r#"1 Some("one") Err(PmStatus(-12389))"#, r#"2 Some("two") Err(PmStatus(-12389))"#]
-    );
+    assert_eq!(first, [r#"1 Some("one") Err(PM_ERR_AGAIN)"#, r#"2 Some("two") Err(PM_ERR_AGAIN)"#]);
     let domain = vec![(3, "three".into()), (2, "two".into()), (1, "one".into())];
     group.source().metadata().set_instances(DOMAIN, domain);
     step(&mut group, |script| script.set = vec![(4, 1), (3, 1), (2, 25), (1, 9)]);
@@ -215,10 +212,10 @@ fn instances_come_and_go_with_their_names() {
     assert_eq!(
         second,
         [
-            r#"1 Some("one") Err(PmStatus(-12351))"#,
+            r#"1 Some("one") Err(PM_ERR_VALUE)"#,
             r#"2 Some("two") Ok(5.0)"#,
-            r#"3 Some("three") Err(PmStatus(-12351))"#,
-            "4 None Err(PmStatus(-12351))",
+            r#"3 Some("three") Err(PM_ERR_VALUE)"#,
+            "4 None Err(PM_ERR_VALUE)",
         ]
     );
     let cut = group.instances(two);

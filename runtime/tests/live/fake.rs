@@ -115,7 +115,7 @@ fn a_lost_connection_fails_one_fetch_and_the_next_one_reports_the_gap() {
     assert_eq!(early.status(), PmStatus(-110));
     let text = early.to_string();
     assert!(text.starts_with(&refused.to_string()), "{text}");
-    assert!(text.contains("; the next attempt is due in "), "{text}");
+    assert!(text.contains(" (the next attempt is due in "), "{text}");
     let early = host.fetch(&list, &mut batch).expect_err("the time has not come");
     assert!(matches!(early, SourceError::TooSoon { .. }), "{early}");
 }

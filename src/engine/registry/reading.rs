@@ -115,7 +115,7 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> usize {
-        self.add_text_with(source, self.language.extensions, sources, diagnostics)
+        self.add_text_in(self.language, source, sources, None, diagnostics)
     }
 
     /// Registers the definitions in the text of a definition file as
@@ -128,10 +128,7 @@ impl Registry {
         before: &mut ParsedBefore,
         diagnostics: &mut Diagnostics,
     ) -> usize {
-        let mut reader = DefinitionReader::new(self.language);
-        let mut of_lines = Diagnostics::default();
-        let items = reader.read_again(&*self, source, sources, before, &mut of_lines);
-        self.add_items(items, of_lines, source, sources, diagnostics)
+        self.add_text_in(self.language, source, sources, Some(before), diagnostics)
     }
 
     /// Registers the definitions in the text of a definition file, with or
@@ -143,21 +140,21 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> usize {
-        let mut reader = DefinitionReader::new(Language { extensions, ..self.language });
-        let mut of_lines = Diagnostics::default();
-        let items = reader.read_after(&*self, source, sources, &mut of_lines);
-        self.add_items(items, of_lines, source, sources, diagnostics)
+        let language = Language { extensions, ..self.language };
+        self.add_text_in(language, source, sources, None, diagnostics)
     }
 
-    /// Registers the items of a text. `of_lines` are the mistakes in its lines.
-    fn add_items(
+    fn add_text_in(
         &mut self,
-        items: Vec<DefinitionItem>,
-        of_lines: Diagnostics,
+        language: Language,
         source: SourceId,
         sources: &SourceMap,
+        parsed: Option<&mut ParsedBefore>,
         diagnostics: &mut Diagnostics,
     ) -> usize {
+        let mut reader = DefinitionReader::new(language);
+        let mut of_lines = Diagnostics::default();
+        let items = reader.read_after(Some(&*self), source, sources, parsed, &mut of_lines);
         let mut late = Diagnostics::default();
         let before = self.count;
         self.reserve(items.len());

@@ -421,6 +421,7 @@ impl<S: FetchSource> Session<S> {
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
+        batch.clear();
         let fetched = self.source.fetch(list, batch);
         let events = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
         if events.gap {

@@ -87,7 +87,8 @@ impl DefinitionReader {
             let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(FORM);
             reading.diagnostics.push(ignored.guess(place, ""));
         }
-        let is_defined = self.defined.contains_key(name) || reading.earlier.defines(name);
+        let is_defined = self.defined.contains_key(name)
+            || reading.earlier.is_some_and(|earlier| earlier.defines(name));
         let attribute = trimmed(text, open + 1..close);
         if attribute.is_empty() {
             let message = "there is no attribute between the parentheses";
@@ -130,7 +131,7 @@ impl DefinitionReader {
         }
         let key = (metric.value.clone(), kind);
         let first = self.texts.get(&key);
-        if first.is_some() || reading.earlier.has_text(name, kind) {
+        if first.is_some() || reading.earlier.is_some_and(|earlier| earlier.has_text(name, kind)) {
             let said = pcp.error_with_line(format_args!(
                 "duplicate value for attribute ({}) of metric ({name})",
                 &text[attribute]

@@ -115,25 +115,14 @@ pub trait Earlier {
     fn has_text(&self, name: &str, kind: TextKind) -> bool;
 }
 
-/// No earlier definitions.
-impl Earlier for () {
-    fn defines(&self, _: &str) -> bool {
-        false
-    }
-
-    fn has_text(&self, _: &str, _: TextKind) -> bool {
-        false
-    }
-}
-
 /// A file while it is read.
 pub(super) struct FileBeingRead<'r, 't> {
     /// Name of the file.
     pub file: &'r str,
     /// Number of lines by which libpcp's number of a line lags behind.
     pub lag: &'r mut u32,
-    /// Earlier definitions.
-    pub earlier: &'r dyn Earlier,
+    /// Earlier definitions, if there are any.
+    pub earlier: Option<&'r dyn Earlier>,
     /// The following lines.
     pub lines: &'r mut Lines<'t>,
     /// The cache of parsed expressions.
@@ -177,36 +166,23 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
-        self.read_after(&(), source, sources, diagnostics)
+        self.read_after(None, source, sources, None, diagnostics)
     }
 
     /// Reads one file as [`DefinitionReader::read`] does. `earlier` has names
-    /// defined outside of this reader's files.
+    /// defined outside of this reader's files. Expressions in `before`, which an
+    /// earlier state of the file had, are not parsed again.
     pub fn read_after(
         &mut self,
-        earlier: &dyn Earlier,
+        earlier: Option<&dyn Earlier>,
         source: SourceId,
         sources: &SourceMap,
+        before: Option<&mut ParsedBefore>,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
         let file = sources.get(source);
         let lines = Lines::new(source, &file.text, self.language.dialect);
-        self.lines(&file.name, earlier, lines, None, diagnostics, |_| {})
-    }
-
-    /// Reads one file as [`DefinitionReader::read_after`] does. It parses only
-    /// expressions that an earlier state of the file did not have.
-    pub fn read_again(
-        &mut self,
-        earlier: &dyn Earlier,
-        source: SourceId,
-        sources: &SourceMap,
-        before: &mut ParsedBefore,
-        diagnostics: &mut Diagnostics,
-    ) -> Vec<DefinitionItem> {
-        let file = sources.get(source);
-        let lines = Lines::new(source, &file.text, self.language.dialect);
-        let before = Some(before).filter(|before| before.language() == self.language);
+        let before = before.filter(|before| before.language() == self.language);
         self.lines(&file.name, earlier, lines, before, diagnostics, |_| {})
     }
 
@@ -214,7 +190,7 @@ impl DefinitionReader {
     pub(super) fn lines<'t>(
         &mut self,
         file: &str,
-        earlier: &dyn Earlier,
+        earlier: Option<&dyn Earlier>,
         mut lines: Lines<'t>,
         mut parsed: Option<&mut ParsedBefore>,
         diagnostics: &mut Diagnostics,
@@ -387,8 +363,8 @@ impl DefinitionReader {
             self.refused.insert(name.value);
             return LineForm::Mistake;
         }
-        let is_taken =
-            self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value);
+        let is_taken = self.defined.contains_key(&name.value)
+            || reading.earlier.is_some_and(|earlier| earlier.defines(&name.value));
         // libpcp does not look at the expression if the name is taken.
         let mut unheard = Diagnostics::default();
         let diagnostics = if is_taken { &mut unheard } else { &mut *reading.diagnostics };

@@ -34,6 +34,6 @@ fn outline_with<'t>(
     let show = |line| outlined.push(line);
     let mut reader = DefinitionReader::new(language);
     reader.gives_forms = true;
-    reader.lines("", &(), lines, before, &mut ignored, show);
+    reader.lines("", None, lines, before, &mut ignored, show);
     outlined
 }

@@ -118,8 +118,7 @@ impl Call {
                 _ => None,
             };
         }
-        repair.report(diagnostic);
-        Verdict::Refused
+        repair.refuse(diagnostic)
     }
 
     /// The mistake of a comma before the last parenthesis.
@@ -162,8 +161,7 @@ impl Call {
                 }
             }
         };
-        repair.report(diagnostic);
-        Verdict::Refused
+        repair.refuse(diagnostic)
     }
 
     /// `rescale(EXPR, "UNITS")`
@@ -232,8 +230,7 @@ impl Call {
                 self.error(repair, self.whole(), message).help(example)
             }
         };
-        repair.report(diagnostic);
-        Verdict::Refused
+        repair.refuse(diagnostic)
     }
 
     /// The first token of units that stand behind an operand without a comma.
@@ -276,13 +273,11 @@ impl Call {
         }
         let Some((first, last)) = filter else {
             let message = format!("`{name}()` takes a pattern and an expression");
-            repair.report(self.error(repair, None, message).help(example));
-            return Verdict::Refused;
+            return repair.refuse(self.error(repair, None, message).help(example));
         };
         if let Some(diagnostic) = self.pattern_last(repair) {
             repair.retract(self.open, self.close);
-            repair.report(diagnostic);
-            return Verdict::Refused;
+            return repair.refuse(diagnostic);
         }
         match repair.tokens[first].token {
             Token::Pattern(_) if first == last => {}
@@ -292,13 +287,12 @@ impl Call {
                 let message = "patterns have no flags".to_owned();
                 let error = self.error(repair, Some((last, last)), message).label(flag, "a flag");
                 let whole = repair.span(first, last);
-                repair.report(match (repair.slice(last, last), any_case(text)) {
+                return repair.refuse(match (repair.slice(last, last), any_case(text)) {
                     ("i", Some(text)) => error
                         .help("each letter is written in both cases")
                         .fix(whole, format!("/{text}/")),
                     _ => error.help("leave it out").guess(flag, ""),
                 });
-                return Verdict::Refused;
             }
             Token::Pattern(_) => {
                 let goes_on = repair.tokens[first + 1].start == repair.tokens[first].end;
@@ -306,8 +300,8 @@ impl Call {
                     true => ("this pattern ends at its second `/`".to_owned(), SLASHES),
                     false => (format!("{MISSING_COMMA} after the pattern"), example),
                 };
-                repair.report(self.error(repair, Some((first + 1, last)), message).help(help));
-                return Verdict::Refused;
+                return repair
+                    .refuse(self.error(repair, Some((first + 1, last)), message).help(help));
             }
             token => {
                 let message = format!("`{name}()` begins with a pattern between slashes");
@@ -334,8 +328,7 @@ impl Call {
                         None => error,
                     },
                 };
-                repair.report(fixed);
-                return Verdict::Refused;
+                return repair.refuse(fixed);
             }
         }
         if let [_, Some(_)] = self.arguments.as_slice() {
@@ -343,12 +336,10 @@ impl Call {
         }
         if self.arguments.len() == 1 {
             let message = format!("`{name}()` is missing its second argument, an expression");
-            repair.report(self.missing(repair, message).help(example));
-            return Verdict::Refused;
+            return repair.refuse(self.missing(repair, message).help(example));
         }
         let message = format!("`{name}()` takes one expression after its pattern");
-        repair.report(self.error(repair, self.whole(), message).help(example));
-        Verdict::Refused
+        repair.refuse(self.error(repair, self.whole(), message).help(example))
     }
 
     /// `mkconst(NUMBER, keywords)`
@@ -367,24 +358,20 @@ impl Call {
             if repair.tokens[first + 1].token.is_binary_operator() {
                 let message = "no expression stands in `mkconst()`".to_owned();
                 let error = self.error(repair, Some((first, last)), message);
-                repair.report(error.help("write the number that it gives"));
-                return Verdict::Refused;
+                return repair.refuse(error.help("write the number that it gives"));
             }
             let message = format!("{MISSING_COMMA} after the number");
             let error = self.error(repair, Some((first + 1, last)), message).help(example);
             let end = repair.tokens[first].end;
-            repair.report(error.guess(repair.origin.span(end, end), ","));
-            return Verdict::Refused;
+            return repair.refuse(error.guess(repair.origin.span(end, end), ","));
         }
         if number.is_none() {
             let error = self.not_of_number(repair, argument, example);
-            repair.report(error);
-            return Verdict::Refused;
+            return repair.refuse(error);
         }
         if self.arguments.len() == 1 {
             let message = "`mkconst()` needs at least one keyword after its number".to_owned();
-            repair.report(self.error(repair, self.whole(), message).help(example));
-            return Verdict::Refused;
+            return repair.refuse(self.error(repair, self.whole(), message).help(example));
         }
         self.keywords(repair, &self.arguments[1..])
     }
@@ -429,11 +416,10 @@ impl Call {
         if !placed {
             let span = repair.span(self.function, self.close);
             let message = "`novalue()` stands only as a whole branch of `?:`";
-            repair.report(
+            return repair.refuse(
                 Diagnostic::error(Code::MisplacedNoValue, span, message)
                     .help("as in `defined(a) ? a : novalue()`, without parentheses around it"),
             );
-            return Verdict::Refused;
         }
         self.keywords(repair, &self.arguments)
     }
@@ -442,8 +428,7 @@ impl Call {
     fn reserved(&self, repair: &mut Repair<'_, '_>) -> Verdict {
         let span = repair.span(self.function, self.function);
         let message = format!("`{}` is a reserved word and no function", self.name);
-        repair.report(Diagnostic::error(Code::UnknownFunction, span, message));
-        Verdict::Refused
+        repair.refuse(Diagnostic::error(Code::UnknownFunction, span, message))
     }
 
     /// `keyword=value` each.

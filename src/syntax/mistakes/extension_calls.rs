@@ -40,8 +40,7 @@ pub(super) fn check(
             {
                 repair.retract(*first, *last);
             }
-            repair.report(diagnostic);
-            Verdict::Refused
+            repair.refuse(diagnostic)
         }
         None => Verdict::Sound,
     }

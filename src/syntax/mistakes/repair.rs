@@ -7,6 +7,7 @@ use crate::syntax::origin::Origin;
 use crate::syntax::token::{Invalid, Token, TokenAt};
 use crate::text::Span;
 
+use super::call::Verdict;
 use super::delimiters::Delimiters;
 
 /// Largest number of reported mistakes of one expression. The parser gives up after as
@@ -74,6 +75,12 @@ impl<'t> Repair<'_, 't> {
 
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports the mistake of a call, which the grammar then does not read.
+    pub fn refuse(&mut self, diagnostic: Diagnostic) -> Verdict {
+        self.report(diagnostic);
+        Verdict::Refused
     }
 
     /// Removes the reports on the tokens from `first` to `last`, which are part

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use pmderive_core::model::{InstId, InstanceDomain, Timestamp};
 
 use crate::archive::domain_record::Change;
-use crate::archive::framing::Version;
-use crate::archive::meta_files::RecordPlace;
+use crate::archive::observations::{Observation, Observations};
 
 /// All names that the instances of a domain ever have, and the time from which
 /// each holds.
@@ -29,26 +28,6 @@ impl NamesOverTime {
     }
 }
 
-/// A record of instances and its place in the metadata.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Observation {
-    pub(super) stamp: Timestamp,
-    pub(super) place: RecordPlace,
-    pub(super) version: Version,
-    pub(super) change: Change,
-}
-
-/// All records of one domain.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DomainHistory {
-    /// After `settle`, these are in order of time; with equal times, in order of the
-    /// file.
-    observations: Vec<Observation>,
-    unsorted: bool,
-    /// Counts how often adding observations has changed the order of earlier ones.
-    revision: u32,
-}
-
 /// The state of a domain at one time. A caller that asks for domains keeps one.
 #[derive(Clone, Debug)]
 pub(super) struct DomainVersion {
@@ -59,27 +38,7 @@ pub(super) struct DomainVersion {
     pub(super) domain: Arc<InstanceDomain>,
 }
 
-impl DomainHistory {
-    /// Adds a record.
-    pub(super) fn add(&mut self, observation: Observation) {
-        self.unsorted |=
-            self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
-        self.observations.push(observation);
-    }
-
-    /// Restores the order of time. Must be called after records were added.
-    pub(super) fn settle(&mut self) {
-        if std::mem::take(&mut self.unsorted) {
-            self.observations.sort_by_key(|o| o.stamp);
-            self.revision += 1;
-        }
-    }
-
-    /// Adds the records of another archive.
-    pub(super) fn merge(&mut self, other: DomainHistory) {
-        other.observations.into_iter().for_each(|observation| self.add(observation));
-    }
-
+impl Observations {
     /// The domain in force at `time`, after all observations up to then. `None` before
     /// the first one.
     ///
@@ -103,9 +62,9 @@ impl DomainHistory {
             Some(current) if self.covers(current.used, time) => {
                 return Ok(Some(Arc::clone(&current.domain)));
             }
-            _ => self.observations.partition_point(|o| o.stamp <= time),
+            _ => self.list.partition_point(|o| o.stamp <= time),
         };
-        let Some(whole) = self.observations[..wanted]
+        let Some(whole) = self.list[..wanted]
             .iter()
             .rposition(|o| o.change == Change::Whole)
             .or((wanted > 0).then_some(0))
@@ -120,7 +79,7 @@ impl DomainHistory {
             _ => (whole, None),
         };
         while next < wanted {
-            domain = Some(read((next, &self.observations[next]), domain.as_deref())?);
+            domain = Some(read((next, &self.list[next]), domain.as_deref())?);
             next += 1;
         }
         let Some(mut domain) = domain else { return Ok(None) };
@@ -134,11 +93,6 @@ impl DomainHistory {
         Ok(Some(domain))
     }
 
-    /// All records in order of time.
-    pub(super) fn observations(&self) -> &[Observation] {
-        &self.observations
-    }
-
     /// All names of all instances, and the time from which each holds.
     pub(super) fn names<E>(
         &self,
@@ -146,7 +100,7 @@ impl DomainHistory {
     ) -> Result<NamesOverTime, E> {
         let mut over_time = NamesOverTime::default();
         let mut before: Option<InstanceDomain> = None;
-        for observation in &self.observations {
+        for observation in &self.list {
             let next = read(observation, before.as_ref())?;
             for (id, name) in next.instances() {
                 let names = over_time.names.entry(id).or_default();
@@ -163,9 +117,8 @@ impl DomainHistory {
 
     /// True if the first `used` observations are exactly those up to `time`.
     fn covers(&self, used: usize, time: Timestamp) -> bool {
-        let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
-        last.is_some_and(|o| o.stamp <= time)
-            && self.observations.get(used).is_none_or(|o| o.stamp > time)
+        let last = used.checked_sub(1).and_then(|last| self.list.get(last));
+        last.is_some_and(|o| o.stamp <= time) && self.list.get(used).is_none_or(|o| o.stamp > time)
     }
 }
 
@@ -173,8 +126,9 @@ impl DomainHistory {
 mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
-    use crate::archive::framing::Damage;
+    use crate::archive::framing::{Damage, Version};
     use crate::archive::lives::{Life, LivesBuilder};
+    use crate::archive::meta_files::RecordPlace;
     use crate::archive::positions::MetadataFileId;
 
     /// Encodes a record. `None` as a name removes the instance.
@@ -217,7 +171,7 @@ mod tests {
         .into_iter()
         .map(|(change, sec, entries)| (change, sec, encode(Version::V3, sec, entries)))
         .collect();
-        let mut history = DomainHistory::default();
+        let mut history = Observations::default();
         for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
             history.add(Observation {
                 stamp: Timestamp::new(i64::from(*sec), 0),
@@ -249,7 +203,7 @@ mod tests {
         assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
         assert_eq!(at(9), Ok(None));
         let mut ever = LivesBuilder::default();
-        for (observation, (.., bytes)) in history.observations().iter().zip(&records) {
+        for (observation, (.., bytes)) in history.list.iter().zip(&records) {
             let Observation { stamp, version, change, .. } = *observation;
             let record = DomainRecord::decode(bytes, 0, version, change);
             ever.take(stamp, &record.unwrap_or_else(|damage| panic!("{}", damage.message)));

@@ -17,27 +17,18 @@
 //! its length (2). Instead of the number of labels there may be a status; then there
 //! are no labels.
 //!
-//! Input: such records, whose places are kept. Output: the sets in force at a time.
-//! They are decoded and checked on demand, so a damaged set does not affect the others.
+//! Input: such a record. Output: its sets, decoded and checked on demand, so a damaged
+//! set does not affect the others.
 
 use pmderive_core::model::{
     InstId, LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, Timestamp, label_text,
 };
 
 use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
-use crate::archive::meta_files::RecordPlace;
 
 /// Maximum length in bytes of a set's text, and maximum number of labels in a set.
 pub(crate) const MAX_TEXT: usize = 65_535;
 pub(crate) const MAX_LABELS: i32 = 255;
-
-/// The place of a record of labels in the metadata, and the time from which it holds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LabelObservation {
-    pub(super) stamp: Timestamp,
-    pub(super) place: RecordPlace,
-    pub(super) version: Version,
-}
 
 /// A record of labels, decoded up to its sets.
 pub(super) struct LabelRecord<'a> {
@@ -118,52 +109,9 @@ fn read_place(fields: &mut Fields<'_>) -> Result<LabelPlace, Damage> {
     })
 }
 
-/// All label records of one subject at one level.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LabelHistory {
-    /// After `settle`, these are in order of time; with equal times, in order of the
-    /// file.
-    observations: Vec<LabelObservation>,
-    unsorted: bool,
-}
-
-impl LabelHistory {
-    /// Adds a record.
-    pub(super) fn add(&mut self, observation: LabelObservation) {
-        self.unsorted |=
-            self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
-        self.observations.push(observation);
-    }
-
-    /// Adds the records of another archive.
-    pub(super) fn merge(&mut self, other: LabelHistory) {
-        other.observations.into_iter().for_each(|observation| self.add(observation));
-    }
-
-    /// Restores the order of time. Must be called after records were added.
-    pub(super) fn settle(&mut self) {
-        if std::mem::take(&mut self.unsorted) {
-            self.observations.sort_by_key(|observation| observation.stamp);
-        }
-    }
-
-    /// The times from which the records hold.
-    pub(super) fn times(&self) -> impl Iterator<Item = Timestamp> {
-        self.observations.iter().map(|observation| observation.stamp)
-    }
-
-    /// The record in force at `time`: the last one up to then, which replaces all
-    /// earlier ones. `None` before the first one.
-    pub(super) fn at(&self, time: Timestamp) -> Option<LabelObservation> {
-        let count = self.observations.partition_point(|observation| observation.stamp <= time);
-        self.observations[..count].last().copied()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::positions::MetadataFileId;
     use pmderive_core::model::Pmid;
 
     /// A record of labels for metric 1.2.3 at second 5. Its sets are given as bytes.
@@ -235,21 +183,5 @@ mod tests {
             let damage = decoded.sets().expect_err(message);
             assert_eq!((damage.offset, &*damage.message), (offset, message));
         }
-    }
-
-    #[test]
-    fn the_last_record_up_to_a_time_is_in_force() {
-        let mut history = LabelHistory::default();
-        for (offset, sec) in [(1, 10), (2, 30), (3, 20), (4, 30)] {
-            let stamp = Timestamp::new(sec, 0);
-            let place = RecordPlace { file: MetadataFileId::default(), offset, length: 0 };
-            history.add(LabelObservation { stamp, place, version: Version::V2 });
-        }
-        history.settle();
-        let at = |sec| history.at(Timestamp::new(sec, 0)).map(|found| found.place.offset);
-        assert_eq!(
-            [9, 10, 19, 20, 30, 99].map(at),
-            [None, Some(1), Some(1), Some(3), Some(4), Some(4)]
-        );
     }
 }

@@ -22,10 +22,11 @@ use crate::archive::files::Member;
 use crate::archive::framing::{Damage, ReadError};
 use crate::archive::identity::Identity;
 use crate::archive::label::{ArchiveLabel, Role};
-use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::labels::LabelRecord;
 use crate::archive::lives::Lives;
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
+use crate::archive::observations::{Observation, Observations};
 use crate::archive::positions::MetadataFileId;
 use crate::archive::shared_metadata::SharedMetadata;
 use crate::archive::single::SingleArchive;
@@ -266,10 +267,10 @@ impl Metadata {
         time: Timestamp,
     ) -> Result<Vec<LabelSet>, SourceError> {
         let history = self.known.contents.labels.get(&level.of_cluster());
-        let Some(found) = history.and_then(|history| history.at(time)) else {
+        let Some(found) = history.and_then(|history| history.last_at(time)) else {
             return Ok(Vec::new());
         };
-        let LabelObservation { place, version, .. } = found;
+        let Observation { place, version, .. } = found;
         let mut files = self.known.files();
         let sets = LabelRecord::decode(files.at(place)?, place.offset, version)
             .and_then(LabelRecord::sets);
@@ -279,7 +280,7 @@ impl Metadata {
     /// The times at which labels of any level change, in ascending order.
     pub(super) fn label_times(&self) -> Vec<Timestamp> {
         let histories = self.known.contents.labels.values();
-        let mut times: Vec<Timestamp> = histories.flat_map(LabelHistory::times).collect();
+        let mut times: Vec<Timestamp> = histories.flat_map(Observations::times).collect();
         times.sort_unstable();
         times.dedup();
         times

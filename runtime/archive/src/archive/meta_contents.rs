@@ -25,11 +25,11 @@ use pmderive_core::model::{
 
 use crate::archive::bytes::Window;
 use crate::archive::domain_record::{Change, DomainRecord};
-use crate::archive::domains::{DomainHistory, Observation};
 use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
-use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;
+use crate::archive::observations::{Observation, Observations};
 use crate::archive::positions::MetadataFileId;
 use crate::archive::texts::Texts;
 
@@ -40,8 +40,8 @@ const FRAME: usize = 3 * LENGTH_WORD;
 #[derive(Clone, Default)]
 pub(super) struct Contents {
     pub(super) descs: Arc<HashMap<Pmid, MetricDesc>>,
-    pub(super) domains: HashMap<InDom, DomainHistory>,
-    pub(super) labels: HashMap<LabelLevel, LabelHistory>,
+    pub(super) domains: HashMap<InDom, Observations>,
+    pub(super) labels: HashMap<LabelLevel, Observations>,
     pub(super) texts: Arc<Texts>,
     /// Names with their metrics in the order of the file, until the name space gets
     /// them.
@@ -176,8 +176,8 @@ impl Contents {
 
     /// Restores the order of time. Must be called after records were read.
     pub(super) fn settle(&mut self) {
-        self.domains.values_mut().for_each(DomainHistory::settle);
-        self.labels.values_mut().for_each(LabelHistory::settle);
+        self.domains.values_mut().for_each(Observations::settle);
+        self.labels.values_mut().for_each(Observations::settle);
     }
 
     /// Reads one complete record.
@@ -232,7 +232,7 @@ impl Contents {
     ) -> Result<(), Damage> {
         let LabelRecord { stamp, level, .. } = LabelRecord::decode(record, place.offset, version)?;
         if let Some(level) = level {
-            let observation = LabelObservation { stamp, place, version };
+            let observation = Observation { stamp, place, version, change: Change::Whole };
             self.labels.entry(level).or_default().add(observation);
         }
         Ok(())

@@ -75,6 +75,7 @@ mod meta_contents;
 mod meta_files;
 mod metadata_records;
 mod names;
+mod observations;
 mod opening;
 mod options;
 mod order;

@@ -16,13 +16,14 @@ use pmderive_core::source::SourceError;
 use pmderive_core::weak_table::WeakTable;
 
 use crate::archive::domain_record::DomainRecord;
-use crate::archive::domains::{NamesOverTime, Observation};
+use crate::archive::domains::NamesOverTime;
 use crate::archive::framing::Damage;
 use crate::archive::identity::Identity;
 use crate::archive::lives::{Lives, LivesBuilder};
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
+use crate::archive::observations::Observation;
 use crate::archive::positions::MetadataFileId;
 use crate::archive::single::SingleArchive;
 
@@ -233,7 +234,7 @@ impl SharedMetadata {
             return Ok(Some(known.clone()));
         }
         let mut ever = LivesBuilder::default();
-        for observation in history.observations() {
+        for observation in &history.list {
             self.with_record(observation, |record| ever.take(observation.stamp, record))?;
         }
         let (domain, lives) = ever.finish();

@@ -266,7 +266,8 @@ impl<T: Transport> AsyncHostContext<T> {
                 self.backoff.succeeded();
                 let link = self.link.insert(link);
                 link.connection.set_profile(&self.profile);
-                self.pending.gap = true;
+                // The first connection interrupts nothing.
+                self.pending.gap |= self.epoch > 0;
                 self.metadata_changed();
                 Ok(())
             }

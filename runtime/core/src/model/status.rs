@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// Names and texts are those of `pmErrStr(3)` and `pmerr(1)` of PCP 6.0.
 /// [`PmStatus::text`] has the texts of other releases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PmStatus(pub i32);
 
 macro_rules! statuses {
@@ -113,6 +113,17 @@ impl fmt::Display for PmStatus {
             return f.write_str(text);
         }
         f.write_str(&self.foreign_text())
+    }
+}
+
+/// The symbolic name, or the code of a system error. A program whose `main` returns the status
+/// prints this.
+impl fmt::Debug for PmStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(&name),
+            None => write!(f, "PmStatus({})", self.0),
+        }
     }
 }
 

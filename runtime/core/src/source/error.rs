@@ -40,7 +40,11 @@ pub enum SourceError {
     },
     /// No attempt to connect was made because the last one failed a short time
     /// ago (`pmReconnectContext(3)`).
-    #[error("{failure}; the next attempt is due in {seconds:.0} seconds")]
+    #[error(
+        "{failure} (the next attempt is due in {} second{})",
+        seconds.ceil().max(1.0),
+        if *seconds <= 1.0 { "" } else { "s" }
+    )]
     TooSoon {
         /// Message of the last attempt's failure.
         failure: String,

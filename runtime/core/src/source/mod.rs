@@ -187,9 +187,13 @@ pub trait MetadataSource {
         levels.extend(desc.indom.map(LabelLevel::InDom));
         levels.extend([LabelLevel::Cluster(pmid), LabelLevel::Item(pmid)]);
         let mut found = Vec::with_capacity(levels.len());
-        for (level, sets) in levels.iter().zip(self.labels_of_each(&levels)?) {
+        let answers = self.labels_of_each(&levels)?;
+        // A source of simple answers may have labels at one level only.
+        let has_labels = answers.iter().any(Result::is_ok);
+        for (level, sets) in levels.iter().zip(answers) {
             match sets {
                 Ok(sets) => found.extend(sets.into_iter().map(|set| (*level, set))),
+                Err(PmStatus::NOLABELS) if has_labels => {}
                 Err(status) => return Ok(Err(status)),
             }
         }
@@ -232,13 +236,60 @@ fn one<T: TryFrom<Fact>>(
     Ok(of_one_kind(1, answers).pop().unwrap_or(Err(PmStatus::IPC)))
 }
 
+/// Sources behind a pointer: all methods that a source may have of its own are passed on.
+macro_rules! passes_on {
+    ($($pointer:ty),*) => {$(
+        impl<S: MetadataSource + ?Sized> MetadataSource for $pointer {
+            fn ask(
+                &mut self,
+                questions: &[Question<'_>],
+                answers: &mut Vec<Answer>,
+            ) -> Result<(), SourceError> {
+                (**self).ask(questions, answers)
+            }
+
+            fn name(&self) -> String {
+                (**self).name()
+            }
+
+            fn metadata_epoch(&self) -> u64 {
+                (**self).metadata_epoch()
+            }
+        }
+
+        impl<S: FetchSource + ?Sized> FetchSource for $pointer {
+            fn fetch(
+                &mut self,
+                list: &FetchList,
+                batch: &mut ResultBatch,
+            ) -> Result<FetchEvents, SourceError> {
+                (**self).fetch(list, batch)
+            }
+
+            fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+                (**self).set_profile(profile)
+            }
+
+            fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
+                (**self).set_mode(mode, when)
+            }
+
+            fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
+                (**self).store(values)
+            }
+        }
+    )*};
+}
+
+passes_on!(&mut S, Box<S>);
+
 /// A source of values.
 pub trait FetchSource: MetadataSource {
     /// Fetches the metrics of `list` (`pmFetch(3)`). An archive delivers the
     /// next record that holds at least one of them.
     ///
-    /// On success, `batch` has exactly one value set for each metric of `list`,
-    /// in order, and nothing of an earlier fetch. Failures of single metrics are
+    /// Callers pass an empty `batch`. On success it has exactly one value set for
+    /// each metric of `list`, in order. Failures of single metrics are
     /// statuses inside the sets. There is a part with the time of the fetch even
     /// if the list has no metrics.
     ///

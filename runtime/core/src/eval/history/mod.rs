@@ -134,11 +134,12 @@ impl HistoryStore {
         self.latest.replace(now).is_some_and(|latest| now < latest)
     }
 
-    /// Forgets every sample.
+    /// Forgets every sample. Where there was none yet, the next one is still the first.
     pub fn forget(&mut self, reason: Reason) {
         self.parked.clear();
         self.apart.clear();
-        self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
+        let had_samples = |entry: &&mut Entry| !matches!(entry, Entry::None(Reason::FirstSample));
+        self.entries.iter_mut().filter(had_samples).for_each(|entry| *entry = Entry::None(reason));
     }
 
     /// Forgets the samples of definitions that no program will have again.
