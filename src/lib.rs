@@ -55,8 +55,8 @@
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
 //! command watches whole fleets), `lsp` (the command serves editors).
 //!
-//! A test limits the modules shown here to 15. Hidden ones are for the command
-//! and for tests, and no version promises them.
+//! No version promises the modules that are hidden here. They are for the command
+//! and for tests.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -97,13 +97,17 @@ pub mod syntax;
 mod text;
 pub mod unit_test;
 
+#[doc(inline)]
 pub use diag::{Diagnostic, Diagnostics};
+#[doc(inline)]
 pub use dialect::{Dialect, Language};
+#[doc(inline)]
 pub use engine::{
     Backend, Definitions, Engine, Reading, Readings, Registered, Registry, Sample, Session, Space,
 };
 pub use pmderive_runtime as runtime;
 use pmderive_runtime::escape;
+#[doc(inline)]
 pub use text::{Escaping, SourceId, SourceMap, SourceText, Span};
 
 /// Parts of private modules for the command, tests and benchmarks. No version

@@ -1,4 +1,5 @@
 //! Opens a context, binds three metrics and prints rates.
+//! An argument is the archive to read.
 
 use std::error::Error;
 
@@ -7,7 +8,9 @@ use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
 use pmderive_runtime::model::PmStatus;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    print!("{}", rates(Context::archive("../tests/archives/own-fleet".as_ref())?)?);
+    let archive = std::env::args().nth(1);
+    let archive = archive.as_deref().unwrap_or("../tests/archives/own-fleet");
+    print!("{}", rates(Context::archive(archive.as_ref())?)?);
     Ok(())
 }
 

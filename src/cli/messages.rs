@@ -249,7 +249,7 @@ impl Messages {
     /// Reports damage of a source that is still read. It sets the exit status, too.
     pub fn damage(&self, error: &dyn fmt::Display) {
         let name = self.name();
-        self.line(&format_args!("{name}: warning: {error}; the others are used"));
+        self.line(&format_args!("{name}: warning: {error}; the rest is used"));
         self.has_told_damage.set(true);
     }
 

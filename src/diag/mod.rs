@@ -12,9 +12,10 @@ pub mod render;
 
 pub use code::{Code, UnknownCode, page};
 
+use std::fmt;
+
 use crate::escape;
-use crate::text::Span;
-use crate::text::stray;
+use crate::text::{SourceMap, Span, stray};
 
 /// The text in one line, without characters that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
@@ -38,12 +39,19 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The severity in a word.
-    pub(crate) fn word(self) -> &'static str {
+    /// The severity in a word: `error` or `warning`.
+    pub const fn word(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
             Severity::Error => "error",
         }
+    }
+}
+
+/// The severity in a word.
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
     }
 }
 
@@ -57,10 +65,10 @@ impl Severity {
 /// let refused = definitions.register("my.load", "sum(kernel.all.load").unwrap_err();
 /// let mistake = refused.diagnostics.iter().next().expect("a mistake");
 /// assert_eq!(mistake.severity, Severity::Error);
-/// let (line, column) = refused.sources.start_of(mistake.span);
-/// println!("{line}:{column}: {}", mistake.message);
+/// println!("{}", mistake.in_line(&refused.sources));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
@@ -92,6 +100,7 @@ pub struct Diagnostic {
 
 /// A fact about a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Label {
     /// The place.
     pub span: Span,
@@ -101,6 +110,7 @@ pub struct Label {
 
 /// An edit that replaces the text in `span`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Fix {
     /// The place to replace.
     pub span: Span,
@@ -112,6 +122,7 @@ pub struct Fix {
 
 /// The origin of a property of a value, from the metrics up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Derivation {
     /// The value.
     pub span: Span,
@@ -151,6 +162,7 @@ impl Property {
 
 /// One node of a derivation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Step {
     /// The node.
     pub span: Span,
@@ -183,7 +195,18 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
     }
 
+    /// The diagnostic in one line, with its place in `sources`:
+    /// `my.conf:3:12: error[PMD0100]: unknown metric name (did you mean ...)`.
+    pub fn in_line(&self, sources: &SourceMap) -> impl fmt::Display {
+        let (line, column) = sources.start_of(self.span);
+        let (name, help) = (&sources.get(self.span.source).name, self.help.as_deref());
+        let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+        let Diagnostic { severity, code, message, .. } = self;
+        printable(&format!("{name}:{line}:{column}: {severity}[{code}]: {message}{help}"))
+    }
+
     /// Adds a fact about a place.
+    #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         // A diagnostic has few labels, but there may be very many diagnostics.
         self.labels.reserve_exact(1);
@@ -192,6 +215,7 @@ impl Diagnostic {
     }
 
     /// Adds advice.
+    #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
         self
@@ -199,6 +223,7 @@ impl Diagnostic {
 
     /// Asks whether `word` was meant in the place of a span, with an edit that
     /// puts it there. Without a word, the help is `otherwise`.
+    #[must_use]
     pub fn meant(self, span: Span, word: Option<&str>, otherwise: impl Into<String>) -> Diagnostic {
         match word {
             Some(word) => self.help(format!("did you mean `{word}`?")).guess(span, word),
@@ -207,18 +232,21 @@ impl Diagnostic {
     }
 
     /// Names the definition that it is about.
+    #[must_use]
     pub fn of_metric(mut self, name: &str) -> Diagnostic {
         self.metric = Some(name.into());
         self
     }
 
     /// Adds the origin of an operand's wrong property, if there is one.
+    #[must_use]
     pub fn derived(mut self, derivation: Option<Derivation>) -> Diagnostic {
         self.derivations.extend(derivation);
         self
     }
 
     /// Adds libpcp's own words.
+    #[must_use]
     pub fn pcp(mut self, text: impl Into<Box<str>>) -> Diagnostic {
         self.pcp = Some(text.into());
         self
@@ -252,11 +280,13 @@ impl Diagnostic {
     }
 
     /// Adds an edit that certainly fixes it.
+    #[must_use]
     pub fn fix(self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.edit(Fix { span, text: text.into(), is_certain: true })
     }
 
     /// Adds an edit that fixes it if the guess is right.
+    #[must_use]
     pub fn guess(self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.edit(Fix { span, text: text.into(), is_certain: false })
     }

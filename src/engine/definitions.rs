@@ -62,8 +62,32 @@ pub struct Snapshot {
     pub sources: SourceMap,
 }
 
+/// Definitions that were read from texts. The right ones are registered.
+///
+/// ```
+/// use pmderive::Definitions;
+///
+/// let definitions = Definitions::default();
+/// let loaded = definitions.add_text("built in", "my.sum = a.b + a.c\nmy.none = (a.b\n");
+/// assert_eq!(loaded.registered, 1);
+/// for mistake in loaded.diagnostics.iter() {
+///     eprintln!("{}", mistake.in_line(&loaded.sources));
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// Number of registered metrics.
+    pub registered: usize,
+    /// The mistakes in the texts.
+    pub diagnostics: Diagnostics,
+    /// The texts that the diagnostics point into.
+    pub sources: SourceMap,
+}
+
 /// A refused definition. Nothing has changed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Refused {
     /// libpcp's words for the mistake (`pmDerivedErrStr(3)`). `None` if libpcp
     /// reports the mistake elsewhere.
@@ -244,24 +268,39 @@ impl Definitions {
 
     /// Registers the definitions in the files of a `:`-separated list
     /// (`pmLoadDerivedConfig(3)`). A directory stands for all files in it and
-    /// below it. Returns the number of registered metrics, and the mistakes.
-    pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
-        let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
-            let mut diagnostics = Diagnostics::default();
-            Ok::<_, Infallible>((registry.load(paths, sources, &mut diagnostics), diagnostics))
-        });
-        loaded
+    /// below it.
+    pub fn load(&self, paths: &str) -> Loaded {
+        self.load_by(|registry, sources, found| registry.load(paths, sources, found))
+    }
+
+    /// Registers the definitions in a text that has the form of a file. Its
+    /// mistakes are in `name`.
+    pub fn add_text(&self, name: &str, text: &str) -> Loaded {
+        self.load_by(|registry, sources, found| {
+            let source = sources.add(name, text);
+            registry.add_text(source, sources, found)
+        })
     }
 
     /// Registers the definitions that every client of PCP on this machine has,
     /// and sets the options in the environment; see [`Registry::load_system`]
     /// and [`Registry::set_system_controls`].
-    pub fn load_system(&self) -> (usize, Diagnostics) {
+    pub fn load_system(&self) -> Loaded {
+        self.load_by(|registry, sources, found| {
+            registry.set_system_controls(sources, found);
+            registry.load_system(sources, found)
+        })
+    }
+
+    fn load_by(
+        &self,
+        load: impl FnOnce(&mut Registry, &mut SourceMap, &mut Diagnostics) -> usize,
+    ) -> Loaded {
         let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();
-            registry.set_system_controls(sources, &mut diagnostics);
-            let registered = registry.load_system(sources, &mut diagnostics);
-            Ok::<_, Infallible>((registered, diagnostics))
+            let registered = load(registry, sources, &mut diagnostics);
+            let sources = sources.clone();
+            Ok::<_, Infallible>(Loaded { registered, diagnostics, sources })
         });
         loaded
     }

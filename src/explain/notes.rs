@@ -127,7 +127,7 @@ impl CheckedExpression<'_> {
                     "the difference from the previous sample, by the seconds between them; no \
                       value in the first sample",
                 );
-                note(decrease_words(*decrease));
+                note(decrease_words(*decrease, self.desc(*operand).value_type));
                 if let Some(factor) = time_factor {
                     notes.push(format!(
                         "units: {} per second is a plain number when multiplied by {factor}",
@@ -144,7 +144,8 @@ impl CheckedExpression<'_> {
                 None => "changes nothing: it is a single value already",
             }),
             TypedKind::Rescale { conversion, operand, .. } => {
-                notes.push(conversion_words(conversion, self.desc(*operand), &desc.units));
+                let from = self.desc(*operand);
+                notes.push(conversion_words(conversion, from, &desc.units, self.dialect));
             }
             TypedKind::Named { name, .. } => notes
                 .push(format!("the instance called `{name}`, or whose name begins with that word")),
@@ -279,8 +280,12 @@ fn aggregate_words(function: Aggregate) -> &'static str {
     }
 }
 
-fn decrease_words(decrease: Decrease) -> &'static str {
+fn decrease_words(decrease: Decrease, value_type: ValueType) -> &'static str {
     match decrease {
+        // What has a sign gives a negative difference as it is.
+        Decrease::Wrap if !matches!(value_type, ValueType::U32 | ValueType::U64) => {
+            decrease_words(Decrease::Negative, value_type)
+        }
         Decrease::Drop => "no value where a counter fell: it was reset",
         Decrease::Wrap => "a value below the one before counts as one that wrapped",
         Decrease::Negative => "negative where the value fell",
@@ -304,7 +309,7 @@ fn scale_words(scale: Scale) -> String {
     }
 }
 
-fn conversion_words(conversion: &Conversion, from: &Desc, to: &Units) -> String {
+fn conversion_words(conversion: &Conversion, from: &Desc, to: &Units, dialect: Dialect) -> String {
     let (before, after) = (units_name(&from.units), units_name(to));
     if conversion.is_identity() {
         return format!("changes nothing: it is already in {before}");
@@ -322,6 +327,9 @@ fn conversion_words(conversion: &Conversion, from: &Desc, to: &Units) -> String 
     }
     let rounded = match from.value_type {
         ValueType::F32 | ValueType::F64 => "",
+        _ if conversion.extra.is_some() && dialect != Dialect::Fixed => {
+            ", without what is behind the point"
+        }
         _ if div != 1 || conversion.extra.is_some() => ", rounded to a whole number",
         _ => "",
     };

@@ -55,10 +55,13 @@ fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagn
             {
                 let name = function.name();
                 let text = subject.text(*operand);
-                Some(
-                    report(&format!("to libpcp 7.2 `{name}({text})` never has a value"))
-                        .help("a selector goes outside: `(delta(metric))[instance]`"),
-                )
+                let told = report(&format!("to libpcp 7.2 `{name}({text})` never has a value"));
+                Some(match subject.kind(*operand) {
+                    NodeKind::Select { .. } => {
+                        told.help("a selector goes outside: `(delta(metric))[instance]`")
+                    }
+                    _ => told,
+                })
             }
             NodeKind::Ternary { guard, yes, no } => match guards[*guard] {
                 Guard::Known(known) => {
@@ -109,9 +112,18 @@ fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut 
         let outcome = if known { "true" } else { "false" };
         let at = subject.span(*guard);
         let told =
-            Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"))
-                .label(at, "does not depend on any metric")
-                .label(subject.span(chosen), "always chosen");
+            Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"));
+        if subject.has_metric(*guard) {
+            // Without a value of the guard there is none of the branch either.
+            diagnostics.push(
+                told.label(at, "so whenever its metrics have values")
+                    .label(subject.span(chosen), "then always chosen"),
+            );
+            continue;
+        }
+        let told = told
+            .label(at, "does not depend on any metric")
+            .label(subject.span(chosen), "always chosen");
         // In libpcp 6.0 the other branch may determine the instances.
         diagnostics.push(match (subject.desc(id), subject.desc(chosen)) {
             (Some(whole), Some(branch)) if whole != branch => told,

@@ -24,6 +24,10 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let at = subject.span(*operand);
         let name = function.name();
         if !subject.has_metric(*operand) {
+            if matches!(subject.typed(id), Some(TypedKind::Nothing)) {
+                // It never has a value, which another lint says.
+                continue;
+            }
             if subject.zero_quotients().next().is_some() {
                 // Two infinite values have no difference.
                 continue;

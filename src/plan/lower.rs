@@ -239,6 +239,12 @@ impl OneLowering<'_> {
     fn choose(&mut self, node: &TypedNode, guard: TypedId, branches: [TypedId; 2]) -> NodeId {
         let guard = self.of(guard);
         let expr = self.expr;
+        let is_never = |id: &TypedId| matches!(expr.node(*id).kind, TypedKind::NoValue);
+        if branches.iter().all(is_never) {
+            // Two metrics that the source lacks, where such a metric is `novalue()`.
+            let branch = self.add(node, Op::Nothing);
+            return self.add(node, Op::Chosen { guard, branch });
+        }
         let [yes, no] = branches.map(|id| match expr.node(id) {
             branch if matches!(branch.kind, TypedKind::NoValue) => self.add(branch, Op::NoValue),
             _ => self.of(id),

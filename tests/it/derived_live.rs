@@ -70,8 +70,8 @@ fn as_libpcp_has_them() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), DEFINITIONS).expect("a file");
     let shared = Arc::new(Definitions::new(Dialect::Pcp6_0));
-    let (registered, diagnostics) = shared.load(file.path().to_str().expect("UTF-8"));
-    assert_eq!((registered, diagnostics.len()), (13, 0));
+    let loaded = shared.load(file.path().to_str().expect("UTF-8"));
+    assert_eq!((loaded.registered, loaded.diagnostics.len()), (13, 0));
     let mut context = context(&pmcd, &shared);
 
     let all = context.traverse("").expect("pmcd answers");

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use pmderive_core::model::{InstId, PmStatus, Timestamp};
+use pmderive_core::model::{InstId, MetricDesc, PmStatus, Timestamp};
 
 use super::FetchGroup;
 use super::slots::{EventsSlot, HeldValue, InstancesSlot};
@@ -37,7 +37,8 @@ impl<S> FetchGroup<S> {
     /// The reason why there is no value:
     /// - [`PmStatus::VALUE`]: the metric or instance is missing, nothing was
     ///   fetched yet, or the value fell and has no rate;
-    /// - [`PmStatus::AGAIN`]: a rate needs a second fetch at a later time;
+    /// - [`PmStatus::AGAIN`]: a rate needs a second fetch at a later time. A derived
+    ///   metric that needs one has [`PmStatus::VALUE`], as all it has not computed;
     /// - [`PmStatus::TRUNC`], [`PmStatus::SIGN`], [`PmStatus::CONV`],
     ///   [`PmStatus::TYPE`]: the value cannot be converted;
     /// - `-ERANGE`: a text holds a number out of range;
@@ -51,6 +52,20 @@ impl<S> FetchGroup<S> {
     /// the latest fetch gave the metric another status.
     pub fn kept<T: Target>(&self, item: Item<T>) -> Option<T::Read<'_>> {
         self.item_at(item.place)?.kept::<T>()
+    }
+
+    /// The descriptor of an entry's metric, before any conversion. `None` for a handle of
+    /// another group.
+    pub fn desc<T>(&self, item: Item<T>) -> Option<&MetricDesc> {
+        let is_own = item.place.group == self.identity;
+        Some(&self.items.get(item.place.index).filter(|_| is_own)?.recipe.desc)
+    }
+
+    /// The descriptor of the metric whose instances are an entry, as for
+    /// [`FetchGroup::desc`].
+    pub fn desc_of_instances<T>(&self, handle: Instances<T>) -> Option<&MetricDesc> {
+        let is_own = handle.place.group == self.identity;
+        Some(&self.domains.get(handle.place.index).filter(|_| is_own)?.recipe.desc)
     }
 
     fn item_at(&self, place: Place) -> Option<&HeldValue> {

@@ -62,6 +62,18 @@ impl From<&str> for ItemSpec {
     }
 }
 
+impl From<String> for ItemSpec {
+    fn from(metric: String) -> ItemSpec {
+        ItemSpec::of(metric)
+    }
+}
+
+impl From<&String> for ItemSpec {
+    fn from(metric: &String) -> ItemSpec {
+        ItemSpec::of(&**metric)
+    }
+}
+
 /// The reason why a metric cannot be a part of a fetch group.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -8,6 +8,7 @@ mod pcp;
 mod pmdalinux;
 mod pmdaproc;
 mod pmdasample;
+#[path = "../../examples/local_metrics/render.rs"]
 mod render;
 
 use pmderive_testkit::pminfo;

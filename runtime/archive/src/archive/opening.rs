@@ -4,7 +4,7 @@
 //! and their metadata as one. Both are shared with contexts of the same files
 //! (`identity`, `known`).
 //!
-//! If one of several archives is damaged, the others are used without it. If archives
+//! If one of several archives is damaged, the rest is used without it. If archives
 //! contradict each other, none is used. If the last record of metadata is cut, the
 //! records before it are used.
 

@@ -117,6 +117,10 @@ impl AsyncHostContext {
     /// # Errors
     /// The specification needs something unsupported, no connection could be made, or
     /// the peer is not a pmcd that accepts this client.
+    ///
+    /// # Panics
+    /// This and all calls that wait panic outside of a tokio runtime, and in one without
+    /// input and output or timers (`enable_all` of tokio's `Builder`).
     pub async fn open(spec: &HostSpec) -> Result<AsyncHostContext, SourceError> {
         AsyncHostContext::open_as_environment(spec).await
     }

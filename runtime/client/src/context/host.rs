@@ -70,6 +70,12 @@ impl HostContext {
     ) -> Result<HostContext, SourceError> {
         Ok(HostContext { host: ready(AsyncHostContext::open_over(spec, options))? })
     }
+
+    /// A context without a connection, for a host that may not answer yet. The first
+    /// call makes one. After a failure, the delays of `options` apply.
+    pub fn unconnected(spec: HostSpec, options: impl Into<Arc<ConnectOptions>>) -> HostContext {
+        HostContext { host: AsyncHostContext::unconnected_over(spec, options) }
+    }
 }
 
 impl<T: Transport> HostContext<T> {
@@ -80,6 +86,11 @@ impl<T: Transport> HostContext<T> {
     /// As for [`HostContext::open`].
     pub fn duplicate(&self) -> Result<HostContext<T>, SourceError> {
         Ok(HostContext { host: ready(self.host.duplicate())? })
+    }
+
+    /// The host, as the caller specified it.
+    pub fn spec(&self) -> &HostSpec {
+        self.host.spec()
     }
 
     /// Problems of settings in the environment that were ignored.

@@ -87,6 +87,24 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
+/// The same point in time.
+///
+/// # Errors
+/// The system's clock does not reach it. The error is the time itself.
+impl TryFrom<Timestamp> for SystemTime {
+    type Error = Timestamp;
+
+    fn try_from(time: Timestamp) -> Result<SystemTime, Timestamp> {
+        let whole = Duration::from_secs(time.sec.unsigned_abs());
+        let second = match time.sec {
+            0.. => UNIX_EPOCH.checked_add(whole),
+            _ => UNIX_EPOCH.checked_sub(whole),
+        };
+        let nanoseconds = Duration::from_nanos(time.nsec.into());
+        second.and_then(|second| second.checked_add(nanoseconds)).ok_or(time)
+    }
+}
+
 /// A later point in time; the latest one on overflow (`pmtimespecInc(3)`).
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;

@@ -9,7 +9,6 @@ use std::error::Error;
 use pmderive_runtime::local::{LinuxAgent, LocalContext};
 use pmderive_runtime::source::MetadataSource;
 
-#[path = "../tests/local/render.rs"]
 mod render;
 
 fn main() -> Result<(), Box<dyn Error>> {
