@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, Severity, pcp};
+use crate::dialect::Dialect;
 use crate::engine::Engine;
 use crate::escape;
 use crate::syntax::counted;
@@ -123,6 +124,11 @@ impl Messages {
     /// Makes all further messages those of a tool of PCP.
     pub fn speak_as(&mut self, tool: Impersonated) {
         self.tool = Some(tool);
+    }
+
+    /// True if messages are those of a tool of PCP 6.
+    pub fn are_of_version_6(&self) -> bool {
+        self.tool.is_some_and(|tool| tool.dialect == Dialect::Pcp6_0)
     }
 
     /// True if messages are those of a tool of PCP, which explains nothing.

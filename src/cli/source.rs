@@ -90,7 +90,7 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
 }
 
 /// Reports damage of a source's archives that can still be read, and returns the number of
-/// places. PCP's tools do not notice it.
+/// places. The tools of PCP 6 do not notice it.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     match context {
         Context::Archive(archive) => tell_damage(archive, messages),
@@ -101,7 +101,7 @@ pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
 /// The same of an archive.
 pub fn tell_damage(archive: &mut ArchiveContext, messages: &Messages) -> usize {
     let mut warnings = archive.take_warnings();
-    if messages.are_of_tool() {
+    if messages.are_of_version_6() {
         warnings.clear();
     }
     warnings.iter().for_each(|error| messages.damage(error));

@@ -13,7 +13,7 @@ mod notes;
 pub mod text;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pmderive_runtime::model::Pmid;
 use pmderive_runtime::program::{DefinitionKey, NodeId, Program};
@@ -27,7 +27,7 @@ use crate::engine::{Arranged, Engine, Registered, Registry, needed};
 use crate::plan::Planned;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{print_expr, print_node};
-use crate::text::Span;
+use crate::text::{SourceId, Span};
 pub use explained::{
     Explained, ExplainedInput, ExplainedKernel, ExplainedNode, ExplainedProgram, ExplainedStep,
     Explanation, Fate, NodeOutcome, Operation,
@@ -58,13 +58,12 @@ pub fn explain(
     let all = needed(registry, selection);
     let mut definitions = Vec::with_capacity(selection.len());
     let mut words = graph::Words::default();
-    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
-    let mut explainer = Explainer {
-        names,
-        dialect: engine.dialect(),
-        program: &program,
-        reported: errors.map(|one| (one.span, one.code, one.message.clone())).collect(),
-    };
+    let mut reported: BTreeMap<(SourceId, u32), Vec<Mistake>> = BTreeMap::new();
+    for one in diagnostics.iter().filter(|one| one.severity == Severity::Error) {
+        let mistake = (one.span.end, one.code, one.message.clone());
+        reported.entry((one.span.source, one.span.start)).or_default().push(mistake);
+    }
+    let mut explainer = Explainer { names, dialect: engine.dialect(), program: &program, reported };
     for (position, one) in all.iter().enumerate() {
         if !examination.is_wanted(position) {
             continue;
@@ -116,13 +115,16 @@ pub fn explain(
     Ok(Explanation { definitions, program })
 }
 
+/// The end, the code and the message of a mistake.
+type Mistake = (u32, Code, String);
+
 /// Explains the nodes of one expression after the other.
 struct Explainer<'e> {
     names: &'e Names,
     dialect: Dialect,
     program: &'e Program,
-    /// Mistakes whose node has not been found yet: place, code and message.
-    reported: Vec<(Span, Code, String)>,
+    /// Mistakes whose node has not been found yet, by their beginnings.
+    reported: BTreeMap<(SourceId, u32), Vec<Mistake>>,
 }
 
 impl Explainer<'_> {
@@ -166,13 +168,13 @@ impl Explainer<'_> {
     /// first and are already reported.
     fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> NodeOutcome {
         let Span { source, start, end } = node.span;
-        let is_own = |(span, ..): &mut (Span, Code, String)| {
-            span.source == source && span.start >= start && span.end <= end
-        };
         let mut codes = Vec::new();
-        for (_, code, message) in self.reported.extract_if(.., is_own) {
-            codes.push(code);
-            notes.push(message);
+        // A definition has few mistakes, but a file may have very many.
+        for (_, mistakes) in self.reported.range_mut((source, start)..=(source, end)) {
+            for (_, code, message) in mistakes.extract_if(.., |(last, ..)| *last <= end) {
+                codes.push(code);
+                notes.push(message);
+            }
         }
         match node.kind {
             NodeKind::Error => NodeOutcome::Refused(codes),

@@ -152,6 +152,25 @@ fn options_of_the_environment() {
     assert_eq!(err.matches("Warning").count(), 3, "{err}");
 }
 
+/// With `novalue`, metrics that the source lacks are `novalue()`, in both branches too.
+#[test]
+fn a_choice_between_missing_metrics_has_no_value() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "#control novalue=1\na = s.i.i32 ? no.such : no.other\n\
+                b = (s.i.i32 ? no.such : no.other) + 1\nc = s.i.i32\n";
+    let own = write(folder.path(), "own.conf", text);
+    for backend in ["jit", "interp"] {
+        for dialect in ["7.2", "off"] {
+            let options = ["-a", TYPES, "-s", "2", "--format", "csv", "-c", &own];
+            let options = [&options[..], &["--compat", dialect, "--backend", backend]].concat();
+            let (status, out, err) = run(&[], &[&["eval"], &options[..]].concat());
+            assert_eq!(status, Some(0), "{out}{err}");
+            let lines = |name: &str| out.matches(&format!("Z,{name},")).count();
+            assert_eq!([lines("a"), lines("b"), lines("c")], [0, 0, 2], "{out}{err}");
+        }
+    }
+}
+
 /// A machine hardly ever has all that the definitions of every client are for.
 #[test]
 fn operands_that_a_source_does_not_have() {

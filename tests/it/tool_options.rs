@@ -186,7 +186,7 @@ fn variables_stand_for_options() {
     let of_origin = expected.replace("SAMPLES", "ORIGIN");
     for command in ["val", "info -f"] {
         let line = format!("{command} hinv.ncpu");
-        let told = with(&[fleet, ("PCP_ORIGIN", "x")], &line);
+        let told = with(&[fleet, ("PCP_ORIGIN", "xyzzy")], &line);
         assert_eq!(told, (Some(1), String::new(), of_origin.clone()), "{line}");
     }
     let (status, out, err) = with(&[("PCP_FOLIO", "nosuch")], "probe hinv.ncpu");

@@ -175,7 +175,11 @@ impl<S: FetchSource> FetchGroup<S> {
             Ok(instance) => Ok(instance),
             // The instance may come later, or have existed before.
             Err(status) => match self.source.known_instances(indom)? {
-                Ok(domain) => domain.lookup(name).ok_or(status),
+                // Before the first fetch of an archive, its domains count as unknown.
+                Ok(domain) => domain.lookup(name).ok_or(match status {
+                    PmStatus::INDOM_LOG => PmStatus::INST_LOG,
+                    status => status,
+                }),
                 Err(_) => Err(status),
             },
         };

@@ -75,6 +75,8 @@ use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, Sour
 ///   there is no rate (`PM_ERR_AGAIN`); libpcp divides by a nanosecond.
 /// - An instance of an archive is found whenever it existed, not only now and
 ///   at the end.
+/// - An entry that cannot be added changes nothing; with an archive, libpcp then delivers the
+///   latest record again.
 /// - NaN is not converted to an integer, nor 2^63 to a 64 or 2^64 to a U64.
 /// - A group with derived metrics fetches all instances, because it does not
 ///   know which metrics a derived metric reads.

@@ -38,6 +38,16 @@ fn large_lists_are_split_and_pipelined_without_blocking_each_other() {
     assert!(Arc::ptr_eq(&first, &again));
 }
 
+/// One agent that does not answer about its name fails a request with names of many agents.
+#[test]
+fn a_name_that_fails_its_request_harms_no_other() {
+    let pmcd = FakePmcd::start(numbers_host(3));
+    pmcd.host().inject(Rule::new(Fault::Status(PmStatus::AGAIN)).on(PduType::PmnsNames).times(1));
+    let mut host = open(&pmcd);
+    let found = host.lookup_names(&["m.0", "m.7", "m.2"]).expect("answers");
+    assert_eq!(found, [Ok(Pmid(0)), Err(PmStatus::NAME), Ok(Pmid(2))]);
+}
+
 #[test]
 fn names_and_descriptors_are_batched_and_their_failures_explained() {
     for (features, single_descs) in [(FEATURES, 1), (Features(0), 30_001)] {

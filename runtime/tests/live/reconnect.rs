@@ -40,6 +40,18 @@ fn pass(seconds: f64) {
     Direct::advance(Duration::from_secs_f64(seconds));
 }
 
+/// A first connection that is made late interrupts nothing.
+#[test]
+fn only_another_connection_is_a_gap() {
+    let peer = attached();
+    let spec = "pcp://memory".parse().expect("a specification");
+    let mut host = AsyncHostContext::unconnected_over(spec, ConnectOptions::default());
+    assert!(!fetch(&mut host).expect("values"));
+    peer.inject(Rule::new(Fault::Close { after: 0 }));
+    fetch(&mut host).expect_err("closed");
+    assert!(fetch(&mut host).expect("values"));
+}
+
 /// The first attempt is made at once, the next ones after 5, 10, 20, 40, 80
 /// and 80 seconds; in between calls fail without trying.
 #[test]

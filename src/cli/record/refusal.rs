@@ -15,7 +15,7 @@ use crate::cli::positional::named_expression;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::record::{LeftOut, Recorder};
 use crate::syntax::{counted, name_mistake, nearest_metric};
-use crate::text::Span;
+use crate::text::{SourceMap, Span};
 
 /// Name of an argument in diagnostics.
 const ARGUMENT: &str = "<metric>";
@@ -33,13 +33,13 @@ pub fn refuse(
     let left_out: Vec<(String, LeftOut)> =
         recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
     let mut outcome = ExitStatus::Good;
+    let mut of_definitions = Diagnostics::default();
+    let mut unknown = UnknownNames::of(definitions);
     let mut of_groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, why) in left_out {
         let is_of_source = matches!(why, LeftOut::Unknown(_) | LeftOut::NoDescriptor(_));
         if is_of_source && definitions.registry.definition(&name).is_some() {
-            let (found, sources) = recorder.context().mistakes(&name)?;
-            let diagnostics = recorder.context().with_suggestions(found)?;
-            messages.diagnostics(diagnostics, &sources);
+            of_definitions.extend(recorder.context().mistakes(&name)?.0);
             outcome = outcome.max(ExitStatus::Failed);
             continue;
         }
@@ -47,7 +47,7 @@ pub fn refuse(
         match why {
             LeftOut::Unknown(status) if is_asked => {
                 if !mistaken.contains(&*name) {
-                    unknown(recorder, &name, status, definitions, messages)?;
+                    unknown.add(recorder, &name, status)?;
                 }
                 outcome = ExitStatus::Mistake;
             }
@@ -61,6 +61,9 @@ pub fn refuse(
             }
         }
     }
+    let of_definitions = recorder.context().with_suggestions(of_definitions)?;
+    messages.diagnostics(of_definitions, &definitions.sources);
+    messages.diagnostics(unknown.found, &unknown.sources);
     // A name space may have hundreds of names that its agents do not know.
     for (why, names) in of_groups {
         match &*names {
@@ -126,39 +129,49 @@ pub fn refuse_below(
     Ok(outcome)
 }
 
-/// Reports an argument that names nothing.
-fn unknown(
-    recorder: &mut Recorder<Context>,
-    name: &str,
-    status: PmStatus,
-    definitions: &CommandDefinitions,
-    messages: &mut Messages,
-) -> Result<(), SourceError> {
-    let mut sources = definitions.sources.clone();
-    let source = sources.add(ARGUMENT, name);
-    let span = sources.whole(source);
-    let diagnostic = match name_mistake(name) {
-        Some(mistake) => {
+/// Arguments that name nothing.
+struct UnknownNames {
+    found: Diagnostics,
+    sources: SourceMap,
+    /// All names of the source, once they were asked for.
+    known: Option<Vec<String>>,
+}
+
+impl UnknownNames {
+    fn of(definitions: &CommandDefinitions) -> UnknownNames {
+        let sources = definitions.sources.clone();
+        UnknownNames { found: Diagnostics::default(), sources, known: None }
+    }
+
+    fn add(
+        &mut self,
+        recorder: &mut Recorder<Context>,
+        name: &str,
+        status: PmStatus,
+    ) -> Result<(), SourceError> {
+        let source = self.sources.add(ARGUMENT, name);
+        let span = self.sources.whole(source);
+        if let Some(mistake) = name_mistake(name) {
             let place = Span::within(source, name, mistake.at);
             let message = format!("`{name}` is not the name of a metric");
-            Diagnostic::error(Code::UnknownMetric, place, message)
-                .label(place, mistake.rule)
-                .help("an archive needs a name for an expression: write `NAME = EXPRESSION`")
+            self.found.push(
+                Diagnostic::error(Code::UnknownMetric, place, message)
+                    .label(place, mistake.rule)
+                    .help("an archive needs a name for an expression: write `NAME = EXPRESSION`"),
+            );
+            return Ok(());
         }
-        None => {
-            let known = recorder.context().traverse("")?;
-            let near = nearest_metric(name, known.iter().map(String::as_str));
-            let message = format!("unknown metric `{name}`");
-            let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
-                .label(span, status.to_string().to_lowercase());
-            match near {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic.help("`pmderive info` lists the metrics of a source"),
-            }
-        }
-    };
-    let mut diagnostics = Diagnostics::default();
-    diagnostics.push(diagnostic);
-    messages.diagnostics(diagnostics, &sources);
-    Ok(())
+        let known = match &mut self.known {
+            Some(known) => known,
+            none => none.insert(recorder.context().traverse("")?),
+        };
+        let message = format!("unknown metric `{name}`");
+        let told = Diagnostic::error(Code::UnknownMetric, span, message)
+            .label(span, status.to_string().to_lowercase());
+        self.found.push(match nearest_metric(name, known.iter().map(String::as_str)) {
+            Some(near) => told.help(format!("did you mean `{near}`?")),
+            None => told.help("`pmderive info` lists the metrics of a source"),
+        });
+        Ok(())
+    }
 }

@@ -112,7 +112,7 @@ impl SampleArguments {
             (false, None) => definitions.select(&self.metrics),
             (false, Some(source)) => {
                 let registry = &definitions.registry;
-                let names = without_groups(&self.metrics, registry, source)?;
+                let names = without_groups(&self.metrics, registry, source, messages)?;
                 let of_groups = names.iter().filter(|name| !self.metrics.contains(name));
                 definitions.make_optional(of_groups.map(|name| name.as_str().into()));
                 definitions.select(&names);
@@ -135,11 +135,12 @@ impl SampleArguments {
 /// Replaces the name of a group by the group's metrics, derived ones last.
 /// Metrics of the source are in alphabetical order, unless the answers are to
 /// be libpcp's. `.` stands for all metrics, as in `record`, and is not the
-/// number zero.
+/// number zero. Names that no expression can contain are left out with a warning.
 fn without_groups(
     texts: &[String],
     registry: &Registry,
     source: &mut dyn MetadataSource,
+    messages: &Messages,
 ) -> Result<Vec<String>, SourceError> {
     let mut names = Vec::new();
     for text in texts {
@@ -150,6 +151,15 @@ fn without_groups(
                 if registry.language().dialect == Dialect::Fixed {
                     metrics.sort_unstable();
                 }
+                metrics.retain(|name| {
+                    let is_expression = name_mistake(name).is_none();
+                    if !is_expression {
+                        let words = "no expression can contain this name; `record`, `info` and \
+                                     `val` take it";
+                        messages.warning(&format_args!("{name}: {words}"));
+                    }
+                    is_expression
+                });
                 names.extend(metrics);
             }
             let group = if node.is_empty() { String::new() } else { format!("{node}.") };

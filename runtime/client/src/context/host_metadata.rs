@@ -215,6 +215,10 @@ impl<T: Transport> AsyncHostContext<T> {
                         }
                     }
                     Ok(_) => {}
+                    // An agent that does not answer about one name fails the request.
+                    Err(_) if group.len() > 1 => {
+                        again.extend(asked.map(|((at, question), _)| (*at, *question)));
+                    }
                     Err(status) => asked.for_each(|((at, _), _)| answers[*at] = Err(status)),
                 }
             } else if position < first_of_single {
@@ -236,10 +240,12 @@ impl<T: Transport> AsyncHostContext<T> {
                 }
             } else if let Some((at, question)) = single.get(position - first_of_single) {
                 answers[*at] = answer(cache, *question, reply);
-                // Agents that have only the one-line text answer with an empty text.
-                if let (Question::Text(of, TextKind::Help), Ok(Fact::Text(text))) =
-                    (question, &answers[*at])
-                    && text.is_empty()
+                // Some agents have only the one-line text.
+                if let Question::Text(of, TextKind::Help) = question
+                    && match &answers[*at] {
+                        Ok(Fact::Text(text)) => text.is_empty(),
+                        answer => *answer == Err(PmStatus::TEXT),
+                    }
                 {
                     again.push((*at, Question::Text(*of, TextKind::OneLine)));
                 }
@@ -325,6 +331,7 @@ fn answer(
             cache.learn_desc(desc);
             Ok(Fact::Desc(desc))
         }
+        (_, Reply::Failed(status)) => Err(status),
         (_, Reply::Instances(instances)) => Ok(Fact::Domain(cache.learn_domain(&instances))),
         (_, Reply::Instance(instance)) => Ok(Fact::Instance(instance)),
         (_, Reply::InstanceName(name)) => Ok(Fact::Text(text_of_bytes(name).into())),
@@ -342,7 +349,7 @@ fn answer(
             cache.learn_names(pmid, &names);
             Ok(Fact::Names(names))
         }
-        (_, Reply::Text(bytes)) => Ok(Fact::Text(String::from_utf8_lossy(until_nul(bytes)).into())),
+        (_, Reply::Text(bytes)) => Ok(Fact::Text(text_of_bytes(until_nul(bytes)).into())),
         (Question::Labels(level), Reply::Labels(sets)) => {
             cache.learn_labels(level.of_cluster(), &sets);
             Ok(Fact::Labels(sets))

@@ -167,6 +167,8 @@ impl TlsSettings {
         };
         // pmcd ends the connection if a client wants to resume a session.
         config.resumption = Resumption::disabled();
+        // Somebody else's certificate is no reason to send a password.
+        let is_verified = is_verified && self.leniency == Leniency::default();
         Ok(PreparedTls { config: Arc::new(config), has_certificate, is_verified })
     }
 

@@ -7,7 +7,7 @@
 //! | 0      | 12   | header    | type PMNS_NAMES                                     |
 //! | 12     | 4    | nstrbytes | sum of (length + 1) over the names                  |
 //! | 16     | 4    | numstatus | 0, or numnames                                      |
-//! | 20     | 4    | numnames  | number of names                                     |
+//! | 20     | 4    | numnames  | number of names, or the status of an agent          |
 //! | 24     | ...  | entries   | status if numstatus is not 0, namelen, padded name  |
 //!
 //! Identifiers. This is a request for the names of one metric, or the answer to names:
@@ -32,7 +32,7 @@
 
 use std::borrow::Cow;
 
-use pmderive_core::model::Pmid;
+use pmderive_core::model::{PmStatus, Pmid};
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
 
@@ -100,6 +100,13 @@ impl<'a> PmnsNames<'a> {
     pub fn iter(&self) -> impl Iterator<Item = PmnsName<'a>> + use<'a> {
         let (mut entries, with_status) = (self.entries.clone(), self.with_status);
         (0..self.count).map_while(move |_| read_name(&mut entries, with_status).ok())
+    }
+
+    /// The status of an agent that has no names for a node: pmcd sends it as a negative
+    /// number of names. `None` for a list.
+    pub fn failure(pdu: &[u8]) -> Option<PmStatus> {
+        let count = pdu.get(20..Self::FIXED_BYTES)?.try_into().ok().map(i32::from_be_bytes)?;
+        (count < 0 && pdu.len() == Self::FIXED_BYTES).then_some(PmStatus(count))
     }
 
     /// Encodes a list of names without statuses.

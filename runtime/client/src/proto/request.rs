@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pmderive_core::model::{InDom, InstId, LabelLevel, LabelSet, MetricDesc, Pmid};
+use pmderive_core::model::{InDom, InstId, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid};
 use pmderive_core::result::ResultBatch;
 
 use super::StoreRequest;
@@ -98,6 +98,8 @@ pub enum Reply<'a> {
     InstanceName(&'a [u8]),
     /// Names.
     Names(PmnsNames<'a>),
+    /// The status of an agent in place of names.
+    Failed(PmStatus),
     /// Text.
     Text(&'a [u8]),
     /// Labels.
@@ -167,19 +169,17 @@ impl ExpectedReply {
                 Ok(Reply::Ids(ids.pmids.into_owned()))
             }
             ExpectedReply::Desc(pmid) => {
+                // An agent may give it another identifier, which libpcp passes over.
                 let Desc { desc } = Desc::decode(pdu)?;
-                same("desc", "pmid", 12, desc.pmid.0, pmid.0)?;
-                Ok(Reply::Desc(desc))
+                Ok(Reply::Desc(MetricDesc { pmid: *pmid, ..desc }))
             }
             ExpectedReply::Descs(pmids) => {
                 let Descs { descs } = Descs::decode(pdu)?;
                 same("descs", "numdescs", 12, descs.len(), pmids.len())?;
-                for ((desc, pmid), offset) in descs.iter().zip(pmids).zip((16..).step_by(20)) {
-                    if let Some(desc) = desc {
-                        same("descs", "pmid", offset, desc.pmid.0, pmid.0)?;
-                    }
-                }
-                Ok(Reply::Descs(descs))
+                // One of another metric is asked for once more, by itself.
+                let descs = descs.into_iter().zip(pmids);
+                let own = descs.map(|(desc, pmid)| desc.filter(|desc| desc.pmid == *pmid));
+                Ok(Reply::Descs(own.collect()))
             }
             ExpectedReply::Instances(indom) => {
                 // The domain in the reply is unreliable: for some of its own domains,
@@ -190,6 +190,11 @@ impl ExpectedReply {
             }
             ExpectedReply::Instance => single(pdu).map(|(instance, _)| Reply::Instance(instance)),
             ExpectedReply::InstanceName => single(pdu).map(|(_, name)| Reply::InstanceName(name)),
+            ExpectedReply::Names | ExpectedReply::Children
+                if let Some(status) = PmnsNames::failure(pdu) =>
+            {
+                Ok(Reply::Failed(status))
+            }
             ExpectedReply::Names => PmnsNames::decode(pdu).map(Reply::Names),
             ExpectedReply::Children => {
                 let names = PmnsNames::decode(pdu)?;

@@ -302,7 +302,7 @@ impl<'s> Report<'s> {
             None => Ok(()),
             Some(Ok(text)) if text.is_empty() => writeln!(self.out, "Help: <empty entry>"),
             Some(Ok(text)) => {
-                writeln!(self.out, "Help:\n{}", text.strip_suffix('\n').unwrap_or(text))
+                writeln!(self.out, "Help:\n{}", text.trim_end_matches('\n'))
             }
             Some(Err(status)) => {
                 writeln!(self.out, "Full Help: Error: {}", dialect.text(*status))
