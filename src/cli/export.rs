@@ -109,6 +109,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
             .error(&format_args!("{name}: a table cannot hold event records; see `pmderive val`"));
     })?);
     run.take_all_of_archive();
+    run.tell_failures();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.sampler.clock = Box::new(signals);
     if let (Some(_), Some(follower)) = (file, &mut run.sampler.follower) {
@@ -235,9 +236,5 @@ impl Sink for Table<'_> {
             written = written.and_then(|()| exporter.flush());
         }
         written.map_err(|error| self.failed(error))
-    }
-
-    fn shows_failures(&self) -> bool {
-        false
     }
 }

@@ -28,6 +28,7 @@ use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::stop::Stop;
 use crate::lint::{missing_instances, selects_instances};
+use crate::report::samples::Form;
 
 /// Takes samples, one after the other.
 pub trait Sink {
@@ -47,16 +48,6 @@ pub trait Sink {
     /// Called after the last sample, also if the source failed.
     fn end(&mut self, _metrics: &[Metric]) -> Result<(), Stop> {
         Ok(())
-    }
-
-    /// True if the output leaves out metrics whose operands a record lacks.
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    /// False if the output cannot show failed metrics.
-    fn shows_failures(&self) -> bool {
-        true
     }
 }
 
@@ -99,6 +90,10 @@ struct Selected<'r> {
     progress: Progress,
     space: Space,
     messages: &'r mut Messages,
+    /// True if the sink leaves out metrics whose operands a record lacks.
+    leaves_out: bool,
+    /// False if the sink cannot show failed metrics.
+    shows_failures: bool,
     /// Failures that the sink cannot show, by metric; each is reported once.
     failures: Vec<Option<PmStatus>>,
 }
@@ -172,6 +167,8 @@ impl<'r> Run<'r> {
             progress: Progress::default(),
             space: Space::default(),
             messages,
+            leaves_out: false,
+            shows_failures: true,
             failures: Vec::new(),
         };
         Ok(Run { selected, sampler, samples, first })
@@ -201,6 +198,17 @@ impl<'r> Run<'r> {
         if self.sampler.pace.is_none() {
             self.first = First::Shown;
         }
+    }
+
+    /// Prepares for a sink that prints samples in this form.
+    pub fn suit(&mut self, form: Form) {
+        self.selected.leaves_out = form.leaves_out();
+        self.selected.shows_failures = form.shows_failures();
+    }
+
+    /// Reports failed metrics as messages, for a sink that cannot show them.
+    pub fn tell_failures(&mut self) {
+        self.selected.shows_failures = false;
     }
 
     /// True if damage was reported.
@@ -366,7 +374,7 @@ impl Selected<'_> {
         }
         let domains = sample.domains()?;
         let lacking = match self.course.interval {
-            None if sink.leaves_out() => sample.lacks_operands(|source, pmid| match source {
+            None if self.leaves_out => sample.lacks_operands(|source, pmid| match source {
                 AnySource::Archive(archive) => archive.record_holds(pmid),
                 _ => true,
             }),
@@ -391,7 +399,7 @@ impl Selected<'_> {
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
             outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
-            if let Some(status) = failure.filter(|_| !sink.shows_failures())
+            if let Some(status) = failure.filter(|_| !self.shows_failures)
                 && *before != failure
             {
                 match finding {
