@@ -88,7 +88,7 @@ impl Form {
     ) -> Box<dyn Renderer> {
         match self {
             Form::Text => Box::new(text::Text::new(several, why, zone, escaping, digits)),
-            Form::Json => Box::new(json::Json),
+            Form::Json => Box::new(json::Json { head: String::new() }),
             Form::Csv => Box::new(csv::Csv::new(zone)),
             Form::Columns => Box::new(columns::Columns::new(zone, escaping)),
         }
