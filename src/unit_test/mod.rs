@@ -31,6 +31,7 @@ mod definitions;
 mod file;
 #[cfg(feature = "fleet")]
 mod fleet;
+pub mod forms;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod groups;
