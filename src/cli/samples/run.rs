@@ -14,7 +14,7 @@ use pmderive_runtime::time::TimeZone;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
-use crate::engine::{Engine, Finding, Metric, Registered, ReportSample, Session, Space};
+use crate::engine::{Engine, Finding, Metric, Registered, ReportSample, Results, Session, Space};
 
 use super::arguments::SampleArguments;
 use super::pace::Pace;
@@ -383,7 +383,7 @@ impl Selected<'_> {
         let shown = ReportSample {
             source,
             metrics: sample.metrics,
-            values: &sample.values,
+            values: Results::Evaluated(&sample.values),
             domains: &domains,
             mistakes: &self.mistakes,
             lacking: &lacking,
