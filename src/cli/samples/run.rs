@@ -153,7 +153,8 @@ impl<'r> Run<'r> {
             messages.warning(&words);
         }
         let mut sampler = Sampler::new(arguments.retry.patience());
-        sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
+        let interval = course.interval.unwrap_or(DEFAULT_INTERVAL);
+        sampler.pace = is_live.then(|| Pace::new(interval, sampler.clock.now()));
         sampler.follower = follower;
         let selected = Selected {
             definitions,

@@ -107,7 +107,9 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = !is_archive || arguments.delay;
-    source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments).min(LONGEST_INTERVAL)));
+    let interval = interval(arguments).min(LONGEST_INTERVAL);
+    let now = source.sampler.clock.now();
+    source.sampler.pace = is_paced.then(|| Pace::new(interval, now));
     if is_archive && !request.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
