@@ -390,29 +390,8 @@ impl Selected<'_> {
             lacking: &lacking,
         };
         let taken = sink.sample(&shown);
-        let mut outcome = ExitStatus::Good;
-        self.failures.resize(shown.metrics.len(), None);
-        for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
-            let failure = match finding {
-                // Other records may lie between those that have the failure.
-                Finding::Empty(_) => continue,
-                Finding::Values(_) => None,
-                Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
-            };
-            outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
-            if let Some(status) = failure.filter(|_| !self.shows_failures)
-                && *before != failure
-            {
-                match finding {
-                    // libpcp's words are useful only to users who ask for its answers.
-                    Finding::Unusable(_, mistake) if is_own_dialect => {
-                        self.messages.error(&format_args!("{}: {mistake}", metric.name));
-                    }
-                    _ => self.messages.error(&format_args!("{}: {status}", metric.name)),
-                }
-            }
-            *before = failure;
-        }
+        let messages = (!self.shows_failures).then_some(&*self.messages);
+        let outcome = note_failures(&shown, &mut self.failures, messages, is_own_dialect);
         taken.map(|()| Some(SampleOutcome::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
@@ -431,6 +410,40 @@ impl Selected<'_> {
         let part = if self.course.is_part() { "in this part of its time " } else { "" };
         self.messages.error(&format_args!("{archive}: {part}{found}"));
     }
+}
+
+/// Keeps the failures of metrics, and reports the new ones to `messages`. Returns the exit status
+/// of the sample.
+fn note_failures(
+    shown: &ReportSample<'_>,
+    failures: &mut Vec<Option<PmStatus>>,
+    messages: Option<&Messages>,
+    is_own_dialect: bool,
+) -> ExitStatus {
+    let mut outcome = ExitStatus::Good;
+    failures.resize(shown.metrics.len(), None);
+    for ((metric, finding), before) in shown.findings().zip(failures) {
+        let failure = match finding {
+            // Other records may lie between those that have the failure.
+            Finding::Empty(_) => continue,
+            Finding::Values(_) => None,
+            Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
+        };
+        outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
+        if let (Some(status), Some(messages)) = (failure, messages)
+            && *before != failure
+        {
+            match finding {
+                // libpcp's words are useful only to users who ask for its answers.
+                Finding::Unusable(_, mistake) if is_own_dialect => {
+                    messages.error(&format_args!("{}: {mistake}", metric.name));
+                }
+                _ => messages.error(&format_args!("{}: {status}", metric.name)),
+            }
+        }
+        *before = failure;
+    }
+    outcome
 }
 
 /// Warns of instances that expressions of the arguments name and that the source does not
