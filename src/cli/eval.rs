@@ -52,6 +52,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let is_quiet = messages.are_quiet();
     let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
     run.tell_left_out(arguments.verbose);
+    run.suit(arguments.format);
     run.show_progress(!shows_output() && !is_quiet)?;
     let several = run.samples != Some(1);
     let mut printer = Printer::begin(arguments, several, run.zone(), output)?;

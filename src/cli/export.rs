@@ -88,13 +88,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     }
     // This precedes any file that a signal could leave behind.
     let signals = Signals::to_end().map_err(Stop::Output)?;
-    let destination = match file {
-        Some(path) => match terminal(path) {
-            Some(terminal) => Destination::stream(messages.terminal(terminal, purpose)),
-            None => Destination::file(path).map_err(|error| named(file, error))?,
-        },
-        None => Destination::stream(messages.output(purpose)),
-    };
+    let destination = destination(file, purpose, messages)?;
     let sampling = match (&source, what.time.interval) {
         (AnySource::Archive(_), None) => Sampling::Records,
         (AnySource::Archive(_), Some(_)) => Sampling::Interpolated,
@@ -109,6 +103,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
             .error(&format_args!("{name}: a table cannot hold event records; see `pmderive val`"));
     })?);
     run.take_all_of_archive();
+    run.tell_failures();
     run.show_progress((file.is_some() || !shows_output()) && !is_quiet)?;
     run.sampler.clock = Box::new(signals);
     if let (Some(_), Some(follower)) = (file, &mut run.sampler.follower) {
@@ -130,29 +125,21 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     let is_damaged = run.have_told_damage()
         || matches!(ran, Ok(ExitStatus::SourceFailed) | Err(Stop::Source(_)));
     let is_cut_off = run.sampler.clock.is_over() || is_damaged;
-    let ended = match ran {
-        Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
-        // The reader of a pipe has gone while nothing was written.
-        Err(Stop::OutputClosed(_)) if file.is_some() => Err(named(file, Errno::PIPE.into())),
-        // A full disk, say.
-        Err(Stop::Output(error)) => {
-            if let Some(partial) = table.exporter.take().and_then(|exporter| exporter.keep()) {
-                let partial = escape::path(&partial);
-                messages.error(&format_args!("the samples that could be written are in {partial}"));
-            }
-            Err(Stop::Output(error))
-        }
-        Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
-            let samples = table.samples;
-            if let Some(partial) = table.partial()? {
-                let partial = escape::path(&partial);
-                messages.error(&format_args!("the {samples} samples so far are in {partial}"));
-            }
-            ran.map(|ran| ran.max(ExitStatus::Failed))
-        }
-        ran => ran.map(|ran| ran.max(ExitStatus::Failed)),
-    };
+    let ended = table.end(ran, is_cut_off, messages);
     ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
+}
+
+/// Opens the output: a file that appears once it is complete, or a stream.
+fn destination(
+    file: Option<&Path>,
+    purpose: Purpose,
+    messages: &Messages,
+) -> Result<Destination, Stop> {
+    let Some(path) = file else { return Ok(Destination::stream(messages.output(purpose))) };
+    match terminal(path) {
+        Some(terminal) => Ok(Destination::stream(messages.terminal(terminal, purpose))),
+        None => Destination::file(path).map_err(|error| named(file, error)),
+    }
 }
 
 /// Opens the file as a terminal, if it is one.
@@ -210,6 +197,40 @@ impl Table<'_> {
         finished.complete().map_err(|error| named(self.file, error))
     }
 
+    /// Completes the table after a run, or keeps what there is if the run failed or was cut off.
+    fn end(
+        &mut self,
+        ran: Result<ExitStatus, Stop>,
+        is_cut_off: bool,
+        messages: &Messages,
+    ) -> Result<ExitStatus, Stop> {
+        match ran {
+            Ok(ran) if !is_cut_off => self.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
+            // The reader of a pipe has gone while nothing was written.
+            Err(Stop::OutputClosed(_)) if self.file.is_some() => {
+                Err(named(self.file, Errno::PIPE.into()))
+            }
+            // A full disk, say.
+            Err(Stop::Output(error)) => {
+                if let Some(partial) = self.exporter.take().and_then(|exporter| exporter.keep()) {
+                    let partial = escape::path(&partial);
+                    messages
+                        .error(&format_args!("the samples that could be written are in {partial}"));
+                }
+                Err(Stop::Output(error))
+            }
+            Ok(_) | Err(Stop::Source(_)) if self.samples > 0 => {
+                let samples = self.samples;
+                if let Some(partial) = self.partial()? {
+                    let partial = escape::path(&partial);
+                    messages.error(&format_args!("the {samples} samples so far are in {partial}"));
+                }
+                ran.map(|ran| ran.max(ExitStatus::Failed))
+            }
+            ran => ran.map(|ran| ran.max(ExitStatus::Failed)),
+        }
+    }
+
     /// Keeps the incomplete table. Returns the name of its file, if it has one.
     fn partial(&mut self) -> Result<Option<PathBuf>, Stop> {
         let finished = self.finish()?;
@@ -235,9 +256,5 @@ impl Sink for Table<'_> {
             written = written.and_then(|()| exporter.flush());
         }
         written.map_err(|error| self.failed(error))
-    }
-
-    fn shows_failures(&self) -> bool {
-        false
     }
 }

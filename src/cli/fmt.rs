@@ -23,6 +23,7 @@ use crate::text::stray;
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
+use super::findings::FindingsOutput;
 use super::folders::NO_DEFINITION_FILE;
 use super::messages::Messages;
 use super::rewrite::replace;
@@ -67,7 +68,7 @@ enum Input {
 /// Runs the command.
 pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let mut outcome = ExitStatus::Good;
-    let mut report = Report::default();
+    let mut findings = FindingsOutput::new(arguments.format);
     let mut folders = Folders::default();
     for path in &arguments.files {
         for input in inputs(path) {
@@ -79,32 +80,21 @@ pub fn run(arguments: &FmtArguments, messages: &mut Messages) -> Result<ExitStat
                 Ok((input, text)) => {
                     let language = &arguments.language;
                     let language = language.of_file(input.path(), &mut folders, messages)?;
-                    format(&input, text, language, arguments, &mut report, messages)?
+                    format(&input, text, language, arguments, &mut findings.report, messages)?
                 }
-                Err(Unreadable { path, reason }) => {
-                    let name = escape::path(&path).into_owned();
-                    let message = format!("cannot read {name}: {reason}");
-                    match arguments.format {
-                        FindingsFormat::Text => messages.error(&message),
-                        _ => {
-                            let finding = Finding::of_file("unreadable", &name, message);
-                            report.findings.push(finding);
-                        }
-                    }
+                Err(file) => {
+                    findings.unreadable(&file, messages);
                     ExitStatus::Mistake
                 }
             });
         }
     }
-    match arguments.format {
-        FindingsFormat::Text => {}
-        FindingsFormat::Json => {
-            let mut out = String::new();
-            report.findings.iter().for_each(|finding| write_json(&mut out, finding));
-            print(&out, messages)?;
-        }
-        format => print(&format.document(&report).unwrap_or_default(), messages)?,
+    if arguments.format == FindingsFormat::Json {
+        let mut out = String::new();
+        findings.report.findings.iter().for_each(|finding| write_json(&mut out, finding));
+        print(&out, messages)?;
     }
+    findings.end(messages)?;
     Ok(outcome)
 }
 

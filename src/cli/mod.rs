@@ -28,6 +28,7 @@ mod examples;
 mod exit_status;
 mod explain;
 mod export;
+mod findings;
 #[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod fmt;

@@ -40,6 +40,9 @@ pub fn refuse_configurations(_: &DefinitionArguments) -> Result<(), Stop> {
     Ok(())
 }
 
+/// No aggregates over a fleet.
+pub enum Aggregates {}
+
 /// A fleet with nothing to check.
 pub struct CheckedFleet;
 
@@ -78,12 +81,12 @@ impl CheckedFleet {
         _: &Registry,
         _: &mut dyn MetadataSource,
         _: &mut Diagnostics,
-    ) -> Result<Option<()>, SourceError> {
+    ) -> Result<Option<Aggregates>, SourceError> {
         Ok(None)
     }
 
     /// Finds nothing.
-    pub fn lint(&self, _: Option<&mut ()>, _: &SourceMap, _: &mut Diagnostics) {}
+    pub fn lint(&self, _: Option<&mut Aggregates>, _: &SourceMap, _: &mut Diagnostics) {}
 }
 
 /// A fleet with nothing to explain.

@@ -6,29 +6,25 @@ use std::fmt::Write as _;
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use toml::de::DeTable;
 
-use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::engine::Backend;
 use crate::escape;
 use crate::project::{FILE_NAME, Folders};
-use crate::report::findings::{Finding, Report as FindingsReport, Suite, Test};
-use crate::report::json::add_why;
 use crate::syntax::{
     STANDARD_INPUT, Unreadable, counted, is_hidden, own_files_below, read_text, read_text_file,
 };
+use crate::text::SourceMap;
 use crate::text::json::write_object;
-use crate::text::{Escaping, SourceMap};
-use crate::unit_test::{
-    Coverage, CoverageItem, Failure, NamedBackend, Report, read, run as run_tests,
-};
+use crate::unit_test::forms::{suite, uncovered, write_json, write_text, write_uncovered};
+use crate::unit_test::{Coverage, NamedBackend, Report, read, run as run_tests};
 
 use super::args::{FindingsFormat, LanguageArguments};
 use super::exit_status::ExitStatus;
+use super::findings::FindingsOutput;
 use super::folders::refuse_mistakes;
 use super::messages::Messages;
 use super::stop::Stop;
@@ -113,23 +109,22 @@ impl TestBackend {
 /// Runs the command.
 pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let mut total = Total::default();
+    let mut findings = FindingsOutput::new(arguments.format);
     let mut folders = Folders::default();
     for input in arguments.files.iter().flat_map(|path| inputs(path)) {
         match input {
             Ok(Input { path, name, text }) => {
                 let file_result = test(&path, name, text, arguments, &mut folders, messages)?;
                 total.count(&file_result);
-                total.tell(file_result, arguments.format, messages)?;
+                tell(file_result, &mut findings, messages)?;
             }
-            Err(Unreadable { path, reason }) => {
-                let name = escape::path(&path).into_owned();
-                total.tell_unreadable(&name, &reason, arguments.format, messages)?;
+            Err(file) => {
+                total.is_mistaken = true;
+                tell_unreadable(&file, &mut findings, messages)?;
             }
         }
     }
-    if let Some(document) = arguments.format.document(&total.findings) {
-        messages.output(Purpose::Exact).print(document)?;
-    }
+    findings.end(messages)?;
     if arguments.format == FindingsFormat::Text {
         messages.output(Purpose::Text).print(total.summary(arguments.coverage))?;
     }
@@ -196,8 +191,6 @@ struct Total {
     covered: [(usize, usize); 2],
     /// True if a file has a mistake or cannot be read.
     is_mistaken: bool,
-    /// Findings for the forms that are one document.
-    findings: FindingsReport,
 }
 
 impl Total {
@@ -213,75 +206,6 @@ impl Total {
                 *sum = (sum.0 + exercised, sum.1 + all);
             }
         }
-    }
-
-    /// Prints the results of a file, or keeps them for the document.
-    fn tell(
-        &mut self,
-        file_result: FileResult,
-        format: FindingsFormat,
-        messages: &mut Messages,
-    ) -> Result<(), Stop> {
-        let FileResult { name, sources, mut diagnostics, reports, coverage } = file_result;
-        let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
-        let mut out = String::new();
-        match format {
-            FindingsFormat::Text => {
-                let escaping = messages.output(Purpose::Text).escaping();
-                write_text(&mut out, &name, &reports, &sources, escaping, messages.are_quiet());
-                for one in missing {
-                    let place = sources.place(one.span).unwrap_or_default();
-                    let line = format!("{place}: {}: {}", one.name, one.what);
-                    let _ = writeln!(out, "  {}", escaping.text(&line));
-                }
-                messages.diagnostics(diagnostics, &sources);
-                messages.output(Purpose::Text).print(&out)?;
-            }
-            FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
-                let findings = &mut self.findings;
-                findings.add(diagnostics, &sources);
-                findings.findings.extend(missing.into_iter().map(|one| uncovered(one, &sources)));
-                findings.suites.push(suite(&name, &reports, &sources));
-            }
-            FindingsFormat::Json => {
-                diagnostics.sort();
-                for diagnostic in &diagnostics {
-                    let _ = writeln!(out, "{}", to_json(diagnostic, &sources));
-                }
-                for report in &reports {
-                    write_json(&mut out, &name, report, &sources);
-                }
-                for one in missing {
-                    write_uncovered(&mut out, one, &sources);
-                }
-                messages.output(Purpose::Exact).print(&out)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reports a file that cannot be read, or keeps it for the document.
-    fn tell_unreadable(
-        &mut self,
-        name: &str,
-        reason: &str,
-        format: FindingsFormat,
-        messages: &mut Messages,
-    ) -> Result<(), Stop> {
-        self.is_mistaken = true;
-        let message = format!("cannot read {name}: {reason}");
-        if format == FindingsFormat::Text {
-            messages.error(&message);
-            return Ok(());
-        }
-        let finding = Finding::of_file("unreadable", name, message);
-        if format == FindingsFormat::Json {
-            let mut out = String::new();
-            write_unreadable(&mut out, &finding);
-            messages.output(Purpose::Exact).print(&out)?;
-        }
-        self.findings.findings.push(finding);
-        Ok(())
     }
 
     /// The line with the number of tests, and with `coverage` the share that they exercise.
@@ -309,51 +233,60 @@ impl Total {
     }
 }
 
-/// The finding for a definition or branch that no test exercises.
-fn uncovered(one: &CoverageItem, sources: &SourceMap) -> Finding {
-    let message = format!("{}: {}", one.name, one.what);
-    // Only the place and the words matter.
-    let diagnostic = Diagnostic::warning(Code::BadTestFile, one.span, message);
-    Finding { kind: "coverage".to_owned(), ..Finding::of(&diagnostic, sources) }
+/// Prints the results of a file, or keeps them for the document.
+fn tell(
+    file_result: FileResult,
+    findings: &mut FindingsOutput,
+    messages: &mut Messages,
+) -> Result<(), Stop> {
+    let FileResult { name, sources, diagnostics, reports, coverage } = file_result;
+    findings.diagnostics(diagnostics, &sources, messages)?;
+    let missing = coverage.as_ref().map(Coverage::missing).unwrap_or_default();
+    let mut out = String::new();
+    match findings.format {
+        FindingsFormat::Text => {
+            let mut output = messages.output(Purpose::Text);
+            let escaping = output.escaping();
+            write_text(&mut out, &name, &reports, &sources, escaping, messages.are_quiet());
+            for one in missing {
+                let place = sources.place(one.span).unwrap_or_default();
+                let line = format!("{place}: {}: {}", one.name, one.what);
+                let _ = writeln!(out, "  {}", escaping.text(&line));
+            }
+            output.print(&out)
+        }
+        FindingsFormat::Json => {
+            reports.iter().for_each(|report| write_json(&mut out, &name, report, &sources));
+            missing.into_iter().for_each(|one| write_uncovered(&mut out, one, &sources));
+            messages.output(Purpose::Exact).print(&out)
+        }
+        _ => {
+            let report = &mut findings.report;
+            report.findings.extend(missing.into_iter().map(|one| uncovered(one, &sources)));
+            report.suites.push(suite(&name, &reports, &sources));
+            Ok(())
+        }
+    }
 }
 
-/// A file that cannot be read, as an object on one line.
-fn write_unreadable(out: &mut String, finding: &Finding) {
-    write_object(out, |object| {
+/// Reports a file that cannot be read; in JSON as an object on one line.
+fn tell_unreadable(
+    file: &Unreadable,
+    findings: &mut FindingsOutput,
+    messages: &Messages,
+) -> Result<(), Stop> {
+    findings.unreadable(file, messages);
+    let kept = findings.report.findings.last();
+    let Some(finding) = kept.filter(|_| findings.format == FindingsFormat::Json) else {
+        return Ok(());
+    };
+    let mut out = String::new();
+    write_object(&mut out, |object| {
         object.text("kind", &finding.kind);
         object.text("file", &finding.file);
         object.text("message", &finding.message);
     });
-    out.push('\n');
-}
-
-fn write_uncovered(out: &mut String, one: &CoverageItem, sources: &SourceMap) {
-    let (line, column) = sources.start_of(one.span);
-    write_object(out, |object| {
-        object.text("file", &sources.get(one.span.source).name);
-        object.value("line", line);
-        object.value("column", column);
-        object.text("metric", &one.name);
-        object.text("uncovered", &one.what);
-    });
-    out.push('\n');
-}
-
-/// The results of a file's tests for JUnit, with differences as lines.
-fn suite(file: &str, reports: &[Report], sources: &SourceMap) -> Suite {
-    let test = |report: &Report| {
-        let (line, _) = sources.start_of(report.name.span);
-        let mut text = String::new();
-        for failure in &report.failures {
-            let _ = writeln!(text, "{}: {}", heading(failure), difference(failure));
-        }
-        if report.omitted > 0 {
-            let _ = writeln!(text, "and {} more", report.omitted);
-        }
-        let failure = (!report.has_passed()).then_some(text);
-        Test { name: report.name.text.to_string(), line, failure, warning: None }
-    };
-    Suite { file: file.to_owned(), tests: reports.iter().map(test).collect() }
+    messages.output(Purpose::Exact).print(out + "\n")
 }
 
 /// The input of one run: a file of tests.
@@ -411,94 +344,4 @@ fn read_file(path: PathBuf) -> Result<Input, Unreadable> {
         Ok(text) => Ok(Input { name: escape::path(&path).into_owned(), path, text }),
         Err(reason) => Err(Unreadable { path, reason }),
     }
-}
-
-/// The heading that failures of one group share.
-fn heading(failure: &Failure) -> String {
-    match failure.step {
-        None => failure.metric.to_string(),
-        Some((step, time)) => format!("{} at step {step} ({})", failure.metric, seconds(time)),
-    }
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{} s", time.as_secs_f64())
-}
-
-fn write_text(
-    out: &mut String,
-    file: &str,
-    reports: &[Report],
-    sources: &SourceMap,
-    escaping: Escaping,
-    is_quiet: bool,
-) {
-    if is_quiet && reports.iter().all(Report::has_passed) {
-        return;
-    }
-    let _ = writeln!(out, "{}", escaping.text(file));
-    for report in reports {
-        let name = escaping.text(&report.name.text);
-        if report.has_passed() && is_quiet {
-            continue;
-        }
-        if report.has_passed() {
-            let _ = writeln!(out, "  passed  {name}");
-            continue;
-        }
-        let (line, _) = sources.start_of(report.name.span);
-        let _ = writeln!(out, "  FAILED  {name} (line {line})");
-        let mut before = None;
-        for failure in &report.failures {
-            let heading = heading(failure);
-            if before.as_ref() != Some(&heading) {
-                let _ = writeln!(out, "    {}", escaping.text(&heading));
-                before = Some(heading);
-            }
-            let _ = writeln!(out, "      {}", escaping.text(&difference(failure)));
-        }
-        if report.omitted > 0 {
-            let _ = writeln!(out, "    and {} more", report.omitted);
-        }
-    }
-}
-
-fn difference(failure: &Failure) -> String {
-    let Failure { instance, expected, got, why, .. } = failure;
-    let mut line = match instance {
-        Some(instance) => format!("{instance}: "),
-        None => String::new(),
-    };
-    let _ = write!(line, "expected {expected}, got {got}");
-    if let Some(why) = why {
-        let _ = write!(line, ": {}", why.text);
-    }
-    line
-}
-
-fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap) {
-    let (line, _) = sources.start_of(report.name.span);
-    write_object(out, |object| {
-        object.text("file", file);
-        object.value("line", line);
-        object.text("test", &report.name.text);
-        object.value("passed", report.has_passed());
-        object.objects("failures", &report.failures, |object, failure| {
-            object.text("metric", &failure.metric);
-            if let Some((step, time)) = failure.step {
-                object.value("step", step);
-                object.value("seconds", time.as_secs_f64());
-            }
-            if let Some(instance) = &failure.instance {
-                object.text("instance", instance);
-            }
-            object.text("expected", &failure.expected);
-            object.text("got", &failure.got);
-            if let Some(why) = &failure.why {
-                add_why(object, why.reason, &why.text);
-            }
-        });
-        object.value("omitted", report.omitted);
-    });
-    out.push('\n');
 }

@@ -62,7 +62,7 @@ pub use metric::Metric;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
-pub use report_sample::{Finding, ReportSample};
+pub use report_sample::{Finding, ReportSample, Results};
 pub(crate) use retry::Retry;
 pub use selection::Selection;
 use session::SessionParts;

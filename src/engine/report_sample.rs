@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluation, Values};
-use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus};
-use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus, Timestamp};
+use pmderive_runtime::program::{OutputId, Reason, Status};
 
 use super::metric::Metric;
 
@@ -17,7 +17,7 @@ pub struct ReportSample<'s> {
     /// The metrics, in the order of the request.
     pub metrics: &'s [Metric],
     /// Values of the metrics that have an output.
-    pub values: &'s Evaluation<'s>,
+    pub values: Results<'s>,
     /// The instance domains of metrics with a domain and values, parallel to
     /// the metrics.
     pub domains: &'s [Option<Arc<InstanceDomain>>],
@@ -26,6 +26,36 @@ pub struct ReportSample<'s> {
     /// Parallel to the metrics, or empty: true if the sample is a record of an archive that lacks
     /// the metric's operands.
     pub lacking: &'s [bool],
+}
+
+/// The values of a sample.
+#[derive(Clone, Copy, Debug)]
+pub enum Results<'s> {
+    /// Those of an evaluation.
+    Evaluated(&'s Evaluation<'s>),
+    /// The values of each output, from elsewhere, with their time.
+    Given(Timestamp, &'s [Values<'s>]),
+}
+
+impl<'s> Results<'s> {
+    /// Time of the sample.
+    pub fn timestamp(&self) -> Timestamp {
+        match self {
+            Results::Evaluated(evaluation) => evaluation.timestamp(),
+            Results::Given(time, _) => *time,
+        }
+    }
+
+    /// Values of one of the outputs.
+    ///
+    /// # Panics
+    /// There is no such output.
+    pub fn get(&self, output: OutputId) -> Values<'s> {
+        match self {
+            Results::Evaluated(evaluation) => evaluation.get(output),
+            Results::Given(_, values) => values[output.index()],
+        }
+    }
 }
 
 /// The result for a metric in a sample.
@@ -51,6 +81,7 @@ impl<'s> ReportSample<'s> {
         values: &'s Evaluation<'s>,
         domains: &'s [Option<Arc<InstanceDomain>>],
     ) -> ReportSample<'s> {
+        let values = Results::Evaluated(values);
         ReportSample { source, metrics, values, domains, mistakes: &[], lacking: &[] }
     }
 

@@ -13,7 +13,7 @@ use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::RecorderError;
-use super::selection::Metric;
+use super::selection::{Metric, search_in_order};
 use crate::engine::Session;
 
 /// The instance domains in the archive so far.
@@ -111,14 +111,12 @@ impl Domains {
 
     /// Finds the domains that may differ from those written before.
     fn find_due(&mut self, is_archive: bool, metrics: &[Metric], sets: &[MetricValues]) {
-        // Sets are in the order of metrics, some of which may be missing. A set
-        // that belongs to another selection may be out of order.
-        let mut from_here = metrics.iter().cycle();
+        let mut metric_of = search_in_order(metrics);
         let mut places: FxHashMap<InDom, usize> = FxHashMap::default();
         for set in sets {
-            let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
-            let metric = from_here.by_ref().take(metrics.len()).find(of);
-            let Some(indom) = metric.and_then(|metric| metric.desc.indom) else { continue };
+            let Some(indom) = metric_of(set.pmid).and_then(|metric| metric.desc.indom) else {
+                continue;
+            };
             let values: &[InstanceValue] = set.outcome.as_deref().unwrap_or_default();
             let known = self.instances.entry(set.pmid).or_default();
             let is_same = known.iter().copied().eq(values.iter().map(|value| value.instance));

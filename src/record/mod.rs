@@ -39,7 +39,7 @@ pub use self::label::Origin;
 use self::metadata::WrittenMetadata;
 pub use self::recording::{Recording, Records};
 pub use self::selection::{LeftOut, Notice};
-use self::selection::{Metric, Selection};
+use self::selection::{Metric, Selection, search_in_order};
 use self::tidy::tidy;
 
 /// First and longest time from one look for left-out metrics of a live source to the next.
@@ -364,11 +364,9 @@ impl<S: FetchSource> Recorder<S> {
             self.described.write_labels(&mut self.context, &levels, time, writer)?;
         }
         self.notices.extend(self.described.take_refused());
-        // Sets are in the order of metrics.
-        let mut from_here = metrics.iter().cycle();
+        let mut metric_of = search_in_order(metrics);
         for set in &mut sets {
-            let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
-            let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
+            let Some(metric) = metric_of(set.pmid) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
             // An archive may have values of instances without a name. Derived values
             // include them, so they stay.

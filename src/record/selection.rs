@@ -30,6 +30,13 @@ pub struct Metric {
     pub operands: Option<Box<[Pmid]>>,
 }
 
+/// A search for the metrics of value sets, which are in the order of the metrics. Some sets may
+/// be missing, and one that belongs to another selection may be out of order.
+pub fn search_in_order<'m>(metrics: &'m [Metric]) -> impl FnMut(Pmid) -> Option<&'m Metric> {
+    let mut from_here = metrics.iter().cycle();
+    move |pmid| from_here.by_ref().take(metrics.len()).find(|one| one.recorded.pmid == pmid)
+}
+
 /// The reason why a requested metric is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -91,41 +91,27 @@ impl<'t> Fleet<'t> {
         engines: &[(&'static str, Arc<Engine>)],
     ) -> Report {
         let mut report = Report::new(&case.name);
-        let mut first: Option<Vec<Vec<String>>> = None;
+        let mut first = vec![vec![None; case.expected.len()]; case.steps];
         for (backend, engine) in engines {
-            let found = match self.run_with(case, hosts, engine, first.is_none(), &mut report) {
-                Ok(found) => found,
-                Err(error) => {
-                    report.add(unusable("", &error.to_string()));
-                    return report;
-                }
-            };
-            let Some(before) = &first else {
-                first = Some(found);
-                continue;
-            };
-            for (step, (before, now)) in before.iter().zip(&found).enumerate() {
-                let at = (step, series::time_of(case, step));
-                for ((expected, before), now) in case.expected.iter().zip(before).zip(now) {
-                    if before != now {
-                        report.add_disagreement(expected, at, before, now, backend);
-                    }
-                }
+            let ran = self.run_with(case, hosts, (*backend, engine), &mut first, &mut report);
+            if let Err(error) = ran {
+                report.add(unusable("", &error.to_string()));
+                break;
             }
         }
         report
     }
 
-    /// Runs a case with one backend. Returns all results, by step and subject. With
-    /// `is_compared` they are compared with the expected ones.
+    /// Runs a case with one backend. `first` has the results of the first backend, by step and
+    /// subject.
     fn run_with(
         &self,
         case: &Case,
         hosts: &Registry,
-        engine: &Arc<Engine>,
-        is_compared: bool,
+        (backend, engine): (&str, &Arc<Engine>),
+        first: &mut [Vec<Option<String>>],
         report: &mut Report,
-    ) -> Result<Vec<Vec<String>>, SourceError> {
+    ) -> Result<(), SourceError> {
         let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
         let mut aggregates =
             Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| {
@@ -137,9 +123,8 @@ impl<'t> Fleet<'t> {
         let targets: Vec<Arc<Target>> = running.iter().map(|one| Arc::clone(&one.target)).collect();
         aggregates.collector.set_targets(&targets);
         running.iter().for_each(|one| aggregates.announce(&one.schema));
-        let mut all = Vec::new();
         let mut told = vec![false; case.expected.len()];
-        for step in 0..case.steps {
+        for (step, first) in first.iter_mut().enumerate() {
             let slot = Slot(step as u64);
             let stamp = series::stamp_of(case, step);
             let at = Nanos::from(stamp);
@@ -148,19 +133,15 @@ impl<'t> Fleet<'t> {
             }
             let events = aggregates.finish_at(slot, at);
             let frame = events.iter().find_map(Event::frame);
-            let mut digests = Vec::new();
-            for (expected, told) in case.expected.iter().zip(&mut told) {
+            let time = (step, series::time_of(case, step));
+            for ((expected, told), first) in case.expected.iter().zip(&mut told).zip(first) {
                 let wrong = self.mistake(expected, &aggregates);
                 let got = got(expected, frame, wrong.as_deref());
-                digests.push(got.digest());
-                if is_compared {
-                    let time = (step, series::time_of(case, step));
-                    report.compare(expected, time, &got, wrong.as_ref().map(|_| told));
-                }
+                let told = wrong.as_ref().map(|_| told);
+                report.compare_backend(expected, time, &got, told, first, backend);
             }
-            all.push(digests);
         }
-        Ok(all)
+        Ok(())
     }
 
     fn start<'c>(

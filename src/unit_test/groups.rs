@@ -4,48 +4,36 @@
 
 use std::ops::Range;
 
+use super::cursor::{Cursor, TextError};
+
 /// The labels in the name of a group, by name.
 pub(super) type GroupLabels = Vec<(String, String)>;
 
-/// The mistake in a text that is no name of a group.
-#[derive(Debug, PartialEq)]
-pub(super) struct NoGroup {
-    /// The bytes at fault.
-    pub place: Range<usize>,
-    /// The mistake.
-    pub message: String,
-}
-
 /// Reads the name of a group.
-pub(super) fn labels_of(name: &str) -> Result<GroupLabels, NoGroup> {
-    let mut reader = Reader { text: name, at: 0 };
-    let mut labels = reader.labels()?;
+pub(super) fn labels_of(name: &str) -> Result<GroupLabels, TextError> {
+    let mut labels = Cursor::new(name).labels()?;
     labels.sort();
     Ok(labels)
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-}
-
-impl<'t> Reader<'t> {
-    fn labels(&mut self) -> Result<GroupLabels, NoGroup> {
+/// The notation of groups.
+impl<'t> Cursor<'t> {
+    fn labels(&mut self) -> Result<GroupLabels, TextError> {
         let mut labels = GroupLabels::new();
-        self.expect('{', "a group begins with `{`")?;
-        if !self.takes('}') {
+        self.expect("{", "a group begins with `{`")?;
+        if !self.takes("}") {
             loop {
                 let (name, place) = self.name()?;
                 if labels.iter().any(|(known, _)| *known == name) {
-                    return Err(NoGroup { place, message: format!("the label `{name}` is twice") });
+                    return Err(TextError::new(place, format!("the label `{name}` is twice")));
                 }
-                self.expect('=', "a label has `=` and its value behind its name")?;
-                self.expect('"', "the value of a label stands in double quotes")?;
+                self.expect("=", "a label has `=` and its value behind its name")?;
+                self.expect("\"", "the value of a label stands in double quotes")?;
                 labels.push((name.to_owned(), self.value()?));
-                if self.takes('}') {
+                if self.takes("}") {
                     break;
                 }
-                self.expect(',', "`,` or `}` is due behind a label")?;
+                self.expect(",", "`,` or `}` is due behind a label")?;
             }
         }
         self.skip_blanks();
@@ -55,23 +43,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn rest(&self) -> &'t str {
-        &self.text[self.at..]
-    }
-
-    fn skip_blanks(&mut self) {
-        self.at = self.text.len() - self.rest().trim_start().len();
-    }
-
-    /// Skips a character if it comes next, and blanks before it. Returns whether it did.
-    fn takes(&mut self, wanted: char) -> bool {
+    /// Skips blanks, and these characters if they come next. Returns whether they did.
+    fn takes(&mut self, wanted: &str) -> bool {
         self.skip_blanks();
-        let found = self.rest().starts_with(wanted);
-        self.at += if found { wanted.len_utf8() } else { 0 };
-        found
+        self.take(wanted)
     }
 
-    fn expect(&mut self, wanted: char, otherwise: &str) -> Result<(), NoGroup> {
+    fn expect(&mut self, wanted: &str, otherwise: &str) -> Result<(), TextError> {
         match self.takes(wanted) {
             true => Ok(()),
             false => Err(self.wrong(otherwise)),
@@ -79,27 +57,25 @@ impl<'t> Reader<'t> {
     }
 
     /// A mistake at the next character, or at the whole text if there is none.
-    fn wrong(&self, message: &str) -> NoGroup {
-        let length = self.rest().chars().next().map(char::len_utf8);
+    fn wrong(&self, message: &str) -> TextError {
+        let length = self.peek().map(char::len_utf8);
         let place = length.map_or(0..self.text.len(), |length| self.at..self.at + length);
-        NoGroup { place, message: message.to_owned() }
+        TextError::new(place, message)
     }
 
-    fn name(&mut self) -> Result<(&'t str, Range<usize>), NoGroup> {
+    fn name(&mut self) -> Result<(&'t str, Range<usize>), TextError> {
         self.skip_blanks();
-        let rest = self.rest();
+        let start = self.at;
         let is_end = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | '{' | '}' | '"');
-        let length = rest.find(is_end).unwrap_or(rest.len());
-        if length == 0 {
-            return Err(self.wrong("the name of a label is due here"));
+        let name = self.take_while(|character| !is_end(character));
+        match name {
+            "" => Err(self.wrong("the name of a label is due here")),
+            name => Ok((name, start..self.at)),
         }
-        let place = self.at..self.at + length;
-        self.at = place.end;
-        Ok((&rest[..length], place))
     }
 
     /// The value behind its opening quote, with the escapes of Prometheus' text format.
-    fn value(&mut self) -> Result<String, NoGroup> {
+    fn value(&mut self) -> Result<String, TextError> {
         let start = self.at - 1;
         let mut value = String::new();
         let mut characters = self.rest().chars();
@@ -118,8 +94,7 @@ impl<'t> Reader<'t> {
                 _ => value.push(character),
             }
         }
-        let message = "this value of a label has no end".to_owned();
-        Err(NoGroup { place: start..self.text.len(), message })
+        Err(TextError::new(start..self.text.len(), "this value of a label has no end"))
     }
 }
 

@@ -27,10 +27,12 @@
 
 mod compare;
 mod coverage;
+mod cursor;
 mod definitions;
 mod file;
 #[cfg(feature = "fleet")]
 mod fleet;
+pub mod forms;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod groups;
@@ -44,13 +46,14 @@ mod timeline;
 
 pub use compare::Why;
 pub use coverage::{Coverage, CoverageItem};
+pub use cursor::TextError;
 pub use file::{
     Case, ExpectedRefusal, ExpectedTimelines, FileText, Host, Samples, Subject, TestFile,
 };
 pub use read::read;
 pub use report::{Failure, Report};
 pub use run::{NamedBackend, Outcome, run};
-pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
+pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, Tolerance};
 
 #[cfg(test)]
 mod tests {

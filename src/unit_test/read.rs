@@ -21,8 +21,9 @@ use crate::syntax::{counted, nearest};
 use crate::text::document::{Document, Table, Times, Value};
 use crate::text::{SourceId, SourceMap, Span};
 
+use super::cursor::TextError;
 use super::file::{Case, ExpectedRefusal, ExpectedTimelines, FileText, Samples, Subject, TestFile};
-use super::groups::{GroupLabels, NoGroup, labels_of};
+use super::groups::{GroupLabels, labels_of};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
 /// Intervals, up to thirty years.
@@ -497,7 +498,7 @@ impl Reader<'_> {
             let mut known: HashSet<GroupLabels> = HashSet::new();
             for name in one.timelines.iter().filter_map(|(name, _)| name.as_ref()) {
                 match labels_of(&name.text) {
-                    Err(NoGroup { place, message }) => {
+                    Err(TextError { place, message }) => {
                         let span = self.document.within(name.span, &name.text, place);
                         let help = "a group is named by its labels: '{rack=\"a\"}'";
                         self.document.error_with_help(span, message, help);

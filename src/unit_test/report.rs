@@ -71,23 +71,33 @@ impl Report {
         }
     }
 
-    /// Adds the difference between the results of two backends.
-    pub(super) fn add_disagreement(
+    /// As [`Report::compare`] for the first backend, which leaves its result in `first`. The
+    /// results of other backends must be the same.
+    pub(super) fn compare_backend(
         &mut self,
         expected: &ExpectedTimelines,
         at: (usize, Duration),
-        first: &str,
-        other: &str,
+        got: &Got<'_>,
+        told: Option<&mut bool>,
+        first: &mut Option<String>,
         backend: &str,
     ) {
-        self.add(Failure {
-            metric: expected.subject.text.clone(),
-            step: Some(at),
-            instance: None,
-            expected: format!("{first} from both ways to compute"),
-            got: format!("{other} from {backend}"),
-            why: None,
-        });
+        let digest = got.digest();
+        match first {
+            None => {
+                self.compare(expected, at, got, told);
+                *first = Some(digest);
+            }
+            Some(first) if *first != digest => self.add(Failure {
+                metric: expected.subject.text.clone(),
+                step: Some(at),
+                instance: None,
+                expected: format!("{first} from both ways to compute"),
+                got: format!("{digest} from {backend}"),
+                why: None,
+            }),
+            Some(_) => {}
+        }
     }
 
     pub(super) fn add(&mut self, failure: Failure) {

@@ -172,11 +172,10 @@ impl<'t> Tester<'t> {
         let mut told = vec![false; subjects.len()];
         for step in 0..case.steps {
             let at = (step, series::time_of(case, step));
-            let mut first: Vec<String> = Vec::new();
-            for one in &mut running {
+            let mut first = vec![None; subjects.len()];
+            for (nth, one) in running.iter_mut().enumerate() {
                 let sample = one.session.sample(&mut one.space);
-                let is_first = first.len() < subjects.len() || subjects.is_empty();
-                if let (true, Some(covered), Ok(sample)) = (is_first, &mut self.probes, &sample) {
+                if let (0, Some(covered), Ok(sample)) = (nth, &mut self.probes, &sample) {
                     for (index, (branch, _)) in probes.iter().enumerate() {
                         let is_chosen = holds(sample, subjects.len() + index);
                         covered.coverage.branches[*branch].is_exercised |= is_chosen;
@@ -185,13 +184,8 @@ impl<'t> Tester<'t> {
                 for (index, (expected, _)) in subjects.iter().enumerate() {
                     let mistake = one.mistakes[index].as_deref();
                     let got = got(&sample, index, self.file, mistake);
-                    let digest = got.digest();
-                    if is_first {
-                        report.compare(expected, at, &got, mistake.map(|_| &mut told[index]));
-                        first.push(digest);
-                    } else if first[index] != digest {
-                        report.add_disagreement(expected, at, &first[index], &digest, one.backend);
-                    }
+                    let (told, first) = (mistake.map(|_| &mut told[index]), &mut first[index]);
+                    report.compare_backend(expected, at, &got, told, first, one.backend);
                 }
             }
         }

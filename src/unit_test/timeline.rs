@@ -21,6 +21,8 @@ use std::ops::Range;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Reason;
 
+use super::cursor::{Cursor, TextError};
+
 /// Most steps of a test.
 pub const MAX_STEPS: usize = 100_000;
 
@@ -83,15 +85,6 @@ pub enum Tolerance {
     Absolute(f64),
     /// A fraction of the expected number, such as 0.01 for 1 %.
     Relative(f64),
-}
-
-/// The error for a text that is not a timeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimelineError {
-    /// The bytes at fault.
-    pub place: Range<usize>,
-    /// The mistake.
-    pub message: String,
 }
 
 impl Number {
@@ -183,15 +176,15 @@ impl Timeline {
     ///
     /// # Errors
     /// The first mistake in the text.
-    pub fn parse(text: &str) -> Result<Timeline, TimelineError> {
-        let mut reader = Reader { text, at: 0 };
+    pub fn parse(text: &str) -> Result<Timeline, TextError> {
+        let mut reader = Cursor::new(text);
         let mut timeline = Timeline { runs: Vec::new(), ends: Vec::new() };
         let mut steps = 0usize;
         reader.skip_blanks();
         while reader.at < text.len() {
             let start = reader.at;
             if timeline.ends.last() == Some(&None) {
-                return Err(reader.wrong(start..text.len(), "nothing can follow `x*`"));
+                return Err(TextError::new(start..text.len(), "nothing can follow `x*`"));
             }
             let item = reader.item()?;
             let count = reader.count()?;
@@ -204,23 +197,23 @@ impl Timeline {
             if let Item::Number { start: first, step: Some(step), .. } = &item {
                 if count == Some(1) {
                     let message = "a step needs a count, as in `10+5x4`";
-                    return Err(reader.wrong(place, message));
+                    return Err(TextError::new(place, message));
                 }
                 if first.plus(*step, count.unwrap_or(MAX_STEPS)).is_none() {
-                    return Err(reader.wrong(place, "the numbers become too large"));
+                    return Err(TextError::new(place, "the numbers become too large"));
                 }
             }
             steps = steps.saturating_add(count.unwrap_or(0));
             if steps > MAX_STEPS {
                 let message = format!("more than {MAX_STEPS} steps");
-                return Err(reader.wrong(place, &message));
+                return Err(TextError::new(place, message));
             }
             timeline.runs.push(Run { item, place });
             timeline.ends.push(count.map(|_| steps));
             reader.skip_blanks();
         }
         match timeline.runs.is_empty() {
-            true => Err(reader.wrong(0..text.len(), "a timeline without steps")),
+            true => Err(TextError::new(0..text.len(), "a timeline without steps")),
             false => Ok(timeline),
         }
     }
@@ -274,58 +267,23 @@ impl Timeline {
     }
 }
 
-/// Reads the text of a timeline from left to right.
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-}
-
-impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
-        &self.text[self.at..]
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    fn skip_blanks(&mut self) {
-        self.at = self.text.len() - self.rest().trim_start().len();
-    }
-
-    /// Skips these characters if they come next. Returns whether it did.
-    fn take(&mut self, characters: &str) -> bool {
-        let found = self.rest().starts_with(characters);
-        self.at += if found { characters.len() } else { 0 };
-        found
-    }
-
-    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
-        let length = rest.find(|character| !accepts(character)).unwrap_or(rest.len());
-        self.at += length;
-        &rest[..length]
-    }
-
-    fn wrong(&self, place: Range<usize>, message: &str) -> TimelineError {
-        TimelineError { place, message: message.to_owned() }
-    }
-
+/// The notation of timelines.
+impl Cursor<'_> {
     /// The error for the word that begins at `start`.
-    fn wrong_word(&self, start: usize, what: &str) -> TimelineError {
+    fn wrong_word(&self, start: usize, what: &str) -> TextError {
         let rest = &self.text[start..];
         let word = rest.split(char::is_whitespace).next().unwrap_or(rest);
         let shown: String = word.chars().take(40).collect();
-        self.wrong(start..start + word.len(), &format!("`{shown}` {what}"))
+        TextError::new(start..start + word.len(), format!("`{shown}` {what}"))
     }
 
-    fn item(&mut self) -> Result<Item, TimelineError> {
+    fn item(&mut self) -> Result<Item, TextError> {
         let start = self.at;
         if let Some(quote @ ('\'' | '"')) = self.peek() {
             self.at += 1;
             let text = self.take_while(|character| character != quote);
             if !self.take(quote.encode_utf8(&mut [0; 4])) {
-                return Err(self.wrong(start..self.at, "this text has no end"));
+                return Err(TextError::new(start..self.at, "this text has no end"));
             }
             return Ok(Item::Text(text.into()));
         }
@@ -364,7 +322,7 @@ impl<'t> Reader<'t> {
         Ok(Item::Number { start: number, step, tolerance })
     }
 
-    fn no_values(&mut self, start: usize) -> Result<Item, TimelineError> {
+    fn no_values(&mut self, start: usize) -> Result<Item, TextError> {
         if !self.take("(") {
             return Ok(Item::NoValues(None));
         }
@@ -373,12 +331,12 @@ impl<'t> Reader<'t> {
         if known.is_none() || !self.take(")") {
             let words: Vec<&str> = Reason::words().collect();
             let message = format!("`{word}` is not a reason; the reasons are {}", words.join(", "));
-            return Err(self.wrong(start..self.at, &message));
+            return Err(TextError::new(start..self.at, message));
         }
         Ok(Item::NoValues(known))
     }
 
-    fn tolerance(&mut self, start: usize) -> Result<Tolerance, TimelineError> {
+    fn tolerance(&mut self, start: usize) -> Result<Tolerance, TextError> {
         let number = self.number().map(Number::as_f64).filter(|number| number.is_finite());
         let number = number.ok_or_else(|| self.wrong_word(start, "has no number after `~`"))?;
         Ok(match self.take("%") {
@@ -429,7 +387,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the number of repetitions; `None` means to the end.
-    fn count(&mut self) -> Result<Option<usize>, TimelineError> {
+    fn count(&mut self) -> Result<Option<usize>, TextError> {
         let start = self.at;
         if !self.take("x") {
             return Ok(Some(1));
@@ -440,7 +398,7 @@ impl<'t> Reader<'t> {
         let digits = self.take_while(|character| character.is_ascii_digit());
         let count = digits.parse().ok().filter(|count| (1..=MAX_STEPS).contains(count));
         let message = format!("a count is from 1 to {MAX_STEPS}, or `*` for the rest");
-        count.map(Some).ok_or_else(|| self.wrong(start..self.at.max(start + 1), &message))
+        count.map(Some).ok_or_else(|| TextError::new(start..self.at.max(start + 1), message))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pmderive_runtime::model::{Timestamp, Value};
+use pmderive_runtime::model::{Timestamp, Value, ValueType};
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_testkit::fleet::{FakeFleet, Plan, Shares};
 use pmderive_testkit::real_pmcd::RealPmcd;
@@ -203,6 +203,50 @@ fn a_host_may_have_more_instances_than_serve_exports() {
     assert_eq!(status, Some(0), "{out}{err}");
     let sample: Json = serde_json::from_str(&out).expect("one sample");
     assert_eq!(values(&sample, 0), [("{rack=\"\"}".to_owned(), 10_001.0)]);
+}
+
+/// Each form shows texts, and says so if no host has a value.
+#[test]
+fn texts_and_missing_values_of_hosts_have_every_form() {
+    let mut world = World::new();
+    let domain = world.add_domain(&["a", "b"]);
+    let text = Script::constant(Value::Text("up".into()));
+    world.add(Metric::new("h.state", text).of_type(ValueType::String).per(domain));
+    world.add(Metric::new("h.none", Script::cycle(Vec::<Value>::new())).of_type(ValueType::U32));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let folder = tempfile::tempdir().expect("a folder");
+    let hosts = folder.path().join("hosts.json");
+    let host = format!("localhost:{}", pmcd.port());
+    let targets = serde_json::json!([{ "targets": [host] }]);
+    std::fs::write(&hosts, targets.to_string()).expect("a file");
+    let eval = |format: &str| {
+        let mut command = pmderive(&["eval", "--format", format, "--targets"]);
+        command.arg(&hosts).args(["h.state", "h.none"]);
+        let Run { status, out, err } = finished(command.output().expect("the command runs"));
+        assert_eq!((status, &*err), (Some(0), ""), "{out}");
+        out
+    };
+    let instance = |name: &str| format!("{{instance=\"{host}\",instname=\"{name}\"}}");
+
+    let sample: Json = serde_json::from_str(&eval("json")).expect("one sample");
+    let [state, none] = [&sample["metrics"][0], &sample["metrics"][1]];
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        assert_eq!(state["values"][at][1], *instance(name), "{sample}");
+        assert_eq!(state["values"][at][2], "up", "{sample}");
+    }
+    assert_eq!((&none["n"], &none["why"]["reason"]), (&0.into(), &"operand-empty".into()));
+
+    let csv = eval("csv");
+    let fields = |name: &str| format!(",h.state,\"{}\",up", instance(name).replace('"', "\"\""));
+    let rows: Vec<&str> = csv.lines().skip(1).collect();
+    assert!(rows.len() == 2 && rows[0].ends_with(&fields("a")), "{csv}");
+    assert!(rows[1].ends_with(&fields("b")), "{csv}");
+
+    let text = eval("text");
+    assert!(text.contains(&format!(" or \"{}\"] value \"up\"\n", instance("b"))), "{text}");
+    assert!(
+        text.ends_with("\nh.none\n    Semantics: instant  Units: none\nNo value(s) available!\n")
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::path::Path;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::diag::{Code, Diagnostics, Severity};
-use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::engine::{Backend, Engine, Examination, Registered, report_cycles};
 use crate::lint::{
     apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
     notation_of_others, seen_whole,
@@ -28,7 +28,7 @@ use crate::text::Span;
 use super::args::DiagWords;
 use super::definitions::{CommandDefinitions, refused};
 use super::exit_status::ExitStatus;
-use super::fleet::CheckedFleet;
+use super::fleet::{Aggregates, CheckedFleet};
 use super::messages::Messages;
 use super::missing::{LeftOutDefinitions, Missing};
 use super::source::open_metadata;
@@ -192,17 +192,9 @@ fn check(
             None => Missing::Error,
         });
     if settings.lint {
-        let mut found = Diagnostics::default();
-        lint_expressions(&selection, examination.as_ref(), sources, &mut found);
-        let named = names.iter().filter_map(|name| registry.get(name.trim()));
-        let unnamed = definitions.selection().into_iter().filter(|one| !one.is_named);
-        let mut wanted: Vec<&Registered> = named.chain(unnamed).collect();
-        if !wanted.is_empty() {
-            wanted.extend(fleet.operands(registry));
-        }
-        lint_definitions(registry, &selection, &wanted, &mut found);
-        fleet.lint(of_fleet.as_mut(), sources, &mut found);
-        lint_comments(definitions.own_texts(), language, sources, &mut found);
+        let examination = examination.as_ref();
+        let of_fleet = (&fleet, of_fleet.as_mut());
+        let mut found = lints(&definitions, &selection, &names, examination, of_fleet);
         let told: HashSet<(Code, Span)> =
             diagnostics.iter().map(|one| (one.code, one.span)).collect();
         found.retain(|one| {
@@ -218,6 +210,30 @@ fn check(
     apply_allowances(own, language, &linted, sources, &mut diagnostics);
     settings.apply_levels(sources, &mut diagnostics);
     Ok(CheckedDefinitions { definitions, diagnostics, warnings, left_out, count })
+}
+
+/// Finds definitions and expressions that are legal but probably wrong. `names` are the arguments
+/// that name definitions.
+fn lints(
+    definitions: &CommandDefinitions,
+    selection: &[&Registered],
+    names: &[&String],
+    examination: Option<&Examination>,
+    (fleet, aggregates): (&CheckedFleet, Option<&mut Aggregates>),
+) -> Diagnostics {
+    let CommandDefinitions { sources, registry, .. } = definitions;
+    let mut found = Diagnostics::default();
+    lint_expressions(selection, examination, sources, &mut found);
+    let named = names.iter().filter_map(|name| registry.get(name.trim()));
+    let unnamed = definitions.selection().into_iter().filter(|one| !one.is_named);
+    let mut wanted: Vec<&Registered> = named.chain(unnamed).collect();
+    if !wanted.is_empty() {
+        wanted.extend(fleet.operands(registry));
+    }
+    lint_definitions(registry, selection, &wanted, &mut found);
+    fleet.lint(aggregates, sources, &mut found);
+    lint_comments(definitions.own_texts(), registry.language(), sources, &mut found);
+    found
 }
 
 /// Counts definitions and expressions, refused ones included, and lines that should be a definition

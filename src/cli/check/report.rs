@@ -1,17 +1,14 @@
 //! Prints the findings of `check` in the chosen form, and a summary.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use super::arguments::CheckArguments;
-use crate::cli::args::FindingsFormat;
+use crate::cli::findings::FindingsOutput;
 use crate::cli::help::render::render;
 use crate::cli::messages::Messages;
 use crate::cli::stop::Stop;
-use crate::cli::terminal::{self, Purpose};
-use crate::diag::json::to_json;
+use crate::cli::terminal;
 use crate::diag::{Code, Diagnostics, Severity, page};
-use crate::report::findings::Report;
 use crate::syntax::counted;
 use crate::text::{SourceId, SourceMap};
 
@@ -30,37 +27,13 @@ pub fn tell(
         diagnostics.retain(|one| one.severity == Severity::Error);
     }
     let codes = arguments.pages_of(&diagnostics);
-    show(arguments.format, diagnostics, sources, files, messages)?;
+    let mut findings = FindingsOutput::new(arguments.format);
+    findings.diagnostics(diagnostics, sources, messages)?;
+    let name = |text: &SourceId| sources.get(*text).name.to_string();
+    findings.report.files = files.iter().map(name).collect();
+    findings.end(messages)?;
     print_pages(&codes, messages);
     Ok((errors, warnings))
-}
-
-/// Prints diagnostics in one of the forms.
-fn show(
-    format: FindingsFormat,
-    mut diagnostics: Diagnostics,
-    sources: &SourceMap,
-    files: &[SourceId],
-    messages: &mut Messages,
-) -> Result<(), Stop> {
-    match format {
-        FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
-        FindingsFormat::Json => {
-            diagnostics.sort();
-            let mut out = messages.output(Purpose::Exact);
-            let written =
-                diagnostics.iter().try_for_each(|one| writeln!(out, "{}", to_json(one, sources)));
-            out.end(written)?;
-        }
-        FindingsFormat::Sarif | FindingsFormat::Junit | FindingsFormat::Github => {
-            let mut report = Report::default();
-            report.add(diagnostics, sources);
-            report.files = files.iter().map(|text| sources.get(*text).name.to_string()).collect();
-            let document = format.document(&report).unwrap_or_default();
-            messages.output(Purpose::Exact).print(document)?;
-        }
-    }
-    Ok(())
 }
 
 fn print_pages(codes: &BTreeSet<Code>, messages: &Messages) {

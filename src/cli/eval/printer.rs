@@ -71,12 +71,4 @@ impl Sink for Printer {
         self.renderer.end(metrics, &mut self.buffer);
         self.write()
     }
-
-    fn leaves_out(&self) -> bool {
-        self.renderer.leaves_out()
-    }
-
-    fn shows_failures(&self) -> bool {
-        self.renderer.shows_failures()
-    }
 }

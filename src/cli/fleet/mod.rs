@@ -8,6 +8,7 @@ mod shown;
 
 use super::args::DefinitionArguments;
 use super::stop::Stop;
+pub use crate::fleet::aggregates::Aggregates;
 pub use arguments::{FleetArguments, name_of};
 pub use checked::CheckedFleet;
 pub use explained::ExplainedFleet;

@@ -6,15 +6,14 @@
 //!        └─► a command ── clap's text ────────────────────────────┴─► pager ─► the terminal
 //! ```
 
-mod arguments;
 mod pager;
 pub mod render;
 
 use std::borrow::Cow;
 
+use clap::Args;
 use clap::builder::StyledStr;
 
-pub use self::arguments::HelpArguments;
 use super::command_line::command;
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
@@ -24,6 +23,15 @@ use crate::diag::{Code, page};
 use crate::functions::signature;
 use crate::manual::{TOPICS, topic};
 use crate::syntax::nearest;
+
+/// Arguments of `help`.
+#[derive(Debug, Args)]
+pub struct HelpArguments {
+    /// A topic of the manual, a command, a function such as rate, or the code of a
+    /// diagnostic such as PMD0202.
+    #[arg(value_name = "TOPIC|COMMAND|FUNCTION|CODE")]
+    pub words: Vec<String>,
+}
 
 /// Runs `help`.
 pub fn run(arguments: &HelpArguments, messages: &Messages) -> Result<ExitStatus, Stop> {

@@ -4,17 +4,16 @@
 //! clap_mangen describes the options. Exit statuses, files and the environment are in
 //! [`sections`].
 
-mod arguments;
 mod sections;
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-pub use self::arguments::ManArguments;
 use self::sections::{SEE_ALSO, exit_statuses, files, variables};
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
@@ -24,6 +23,17 @@ use super::{command_line, examples, options};
 
 /// Date of the last review of the pages.
 const DATE: &str = "2026-11-24";
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Write all pages into this directory, as pmderive.1, pmderive-eval.1 and so on.
+    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "word")]
+    pub output: Option<PathBuf>,
+    /// The command whose page is printed; without one, the page of the program.
+    #[arg(value_name = "COMMAND")]
+    pub word: Option<String>,
+}
 
 /// Runs the command.
 pub fn run(arguments: &ManArguments, messages: &Messages) -> Result<ExitStatus, Stop> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, PmStatus, Pmid, RawValue, Timestamp, ValueType,
+    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, RawValue, Timestamp, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -218,4 +218,20 @@ pub fn print_value(out: &mut Output, zone: &TimeZone, value_type: ValueType, val
     let mut printed = Vec::new();
     value.print(&mut printed, value_type, 1, &clock);
     out.text(&printed);
+}
+
+/// The time of an event record, as precise as events of this type have it.
+pub fn event_clock(zone: &TimeZone, value_type: ValueType, time: Timestamp) -> String {
+    match value_type {
+        ValueType::HighResEvent => zone.clock_nanos(time),
+        _ => zone.clock_millis(time),
+    }
+}
+
+/// The descriptor of one metric.
+pub fn desc_of(
+    source: &mut dyn MetadataSource,
+    pmid: Pmid,
+) -> Result<Result<MetricDesc, PmStatus>, SourceError> {
+    Ok(source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID)))
 }

@@ -25,7 +25,7 @@ use super::exit_status::ExitStatus;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::progress::Progress;
-use super::samples::pace::Pace;
+use super::samples::pace::{Clock as _, Pace, SystemClock};
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::signals::Signals;
@@ -89,9 +89,10 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
         return Ok(outcome.max(ExitStatus::Failed));
     }
     let progress = Progress::of(recorder.context().source(), course.last, !messages.are_quiet())?;
+    let interval = course.interval.unwrap_or(DEFAULT_INTERVAL);
     let mut run = RecordingRun {
         recorder,
-        pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
+        pace: (!is_archive).then(|| Pace::new(interval, SystemClock.now())),
         end: course.last,
         samples: arguments.samples,
         signals: Signals::to_end().map_err(Stop::Output)?,

@@ -90,7 +90,7 @@ impl RecordingRun<'_> {
     /// Waits for the next sample. Returns false if there is none.
     fn wait(&mut self) -> bool {
         let Some(pace) = &mut self.pace else { return true };
-        let wait = pace.until_next();
+        let wait = pace.until_next(self.signals.now());
         if self.end.is_some_and(|end| until(end) < wait) {
             return false;
         }

@@ -61,8 +61,8 @@ impl FollowArgument {
             let Some(limit) = self.follow.filter(|_| is_early) else {
                 return Err(error.into());
             };
-            let waiting = waiting.get_or_insert_with(|| Follower::new(limit));
-            if waiting.is_over() {
+            let waiting = waiting.get_or_insert_with(|| Follower::new(limit, SystemClock.now()));
+            if waiting.is_over(SystemClock.now()) {
                 return Err(error.into());
             }
             refuse_without_readers(is_unread)?;
@@ -108,18 +108,18 @@ impl FollowArgument {
             return Ok(None);
         }
         archive.follow()?;
-        Ok(Some(Follower::new(limit)))
+        Ok(Some(Follower::new(limit, SystemClock.now())))
     }
 }
 
 impl Follower {
-    fn new(limit: Option<Duration>) -> Follower {
-        let (pace, found) = (Pace::new(LOOKS), Instant::now());
-        Follower { limit, pace, found, is_unread: Box::new(is_output_closed) }
+    fn new(limit: Option<Duration>, now: Instant) -> Follower {
+        let pace = Pace::new(LOOKS, now);
+        Follower { limit, pace, found: now, is_unread: Box::new(is_output_closed) }
     }
 
-    fn is_over(&self) -> bool {
-        self.limit.is_some_and(|limit| self.found.elapsed() >= limit)
+    fn is_over(&self, now: Instant) -> bool {
+        self.limit.is_some_and(|limit| now.saturating_duration_since(self.found) >= limit)
     }
 
     /// Waits until something was appended to the archive. Returns false if nothing was appended for
@@ -132,10 +132,10 @@ impl Follower {
         let Context::Archive(archive) = source else { return Ok(false) };
         loop {
             if archive.look()? {
-                self.found = Instant::now();
+                self.found = clock.now();
                 return Ok(true);
             }
-            if self.is_over() {
+            if self.is_over(clock.now()) {
                 archive.stop_following()?;
                 return Ok(false);
             }

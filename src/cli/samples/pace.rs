@@ -37,18 +37,17 @@ pub struct Pace {
 
 impl Pace {
     /// Times from now on.
-    pub fn new(interval: Duration) -> Pace {
-        Pace { interval, last: Instant::now() }
+    pub fn new(interval: Duration, now: Instant) -> Pace {
+        Pace { interval, last: now }
     }
 
     /// Waits for the next time; those that have passed are left out.
     pub fn wait(&mut self, clock: &dyn Clock) {
-        clock.pause(self.until_next());
+        clock.pause(self.until_next(clock.now()));
     }
 
     /// How long it is until the next time, which the caller waits for.
-    pub fn until_next(&mut self) -> Duration {
-        let now = Instant::now();
+    pub fn until_next(&mut self, now: Instant) -> Duration {
         let since = now.saturating_duration_since(self.last).as_nanos();
         // Below the interval, which is no more than 10^18 nanoseconds.
         let since = u64::try_from(since % self.interval.as_nanos()).unwrap_or(0);
@@ -91,5 +90,16 @@ pub mod tests {
         fn pause(&self, time: Duration) {
             self.pauses.lock().expect("nobody panics").push(time);
         }
+    }
+
+    #[test]
+    fn times_that_have_passed_are_left_out() {
+        let clock = Made::new();
+        let mut pace = Pace::new(Duration::from_secs(1), clock.now());
+        pace.wait(&clock);
+        clock.pause(Duration::from_millis(2250));
+        pace.wait(&clock);
+        pace.wait(&clock);
+        assert_eq!(clock.pauses(), [1.0, 2.25, 0.75, 1.0]);
     }
 }

@@ -14,7 +14,7 @@ use pmderive_runtime::time::TimeZone;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
-use crate::engine::{Engine, Finding, Metric, Registered, ReportSample, Session, Space};
+use crate::engine::{Engine, Finding, Metric, Registered, ReportSample, Results, Session, Space};
 
 use super::arguments::SampleArguments;
 use super::pace::Pace;
@@ -28,6 +28,7 @@ use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::stop::Stop;
 use crate::lint::{missing_instances, selects_instances};
+use crate::report::samples::Form;
 
 /// Takes samples, one after the other.
 pub trait Sink {
@@ -47,16 +48,6 @@ pub trait Sink {
     /// Called after the last sample, also if the source failed.
     fn end(&mut self, _metrics: &[Metric]) -> Result<(), Stop> {
         Ok(())
-    }
-
-    /// True if the output leaves out metrics whose operands a record lacks.
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    /// False if the output cannot show failed metrics.
-    fn shows_failures(&self) -> bool {
-        true
     }
 }
 
@@ -99,6 +90,10 @@ struct Selected<'r> {
     progress: Progress,
     space: Space,
     messages: &'r mut Messages,
+    /// True if the sink leaves out metrics whose operands a record lacks.
+    leaves_out: bool,
+    /// False if the sink cannot show failed metrics.
+    shows_failures: bool,
     /// Failures that the sink cannot show, by metric; each is reported once.
     failures: Vec<Option<PmStatus>>,
 }
@@ -158,7 +153,8 @@ impl<'r> Run<'r> {
             messages.warning(&words);
         }
         let mut sampler = Sampler::new(arguments.retry.patience());
-        sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
+        let interval = course.interval.unwrap_or(DEFAULT_INTERVAL);
+        sampler.pace = is_live.then(|| Pace::new(interval, sampler.clock.now()));
         sampler.follower = follower;
         let selected = Selected {
             definitions,
@@ -172,6 +168,8 @@ impl<'r> Run<'r> {
             progress: Progress::default(),
             space: Space::default(),
             messages,
+            leaves_out: false,
+            shows_failures: true,
             failures: Vec::new(),
         };
         Ok(Run { selected, sampler, samples, first })
@@ -201,6 +199,17 @@ impl<'r> Run<'r> {
         if self.sampler.pace.is_none() {
             self.first = First::Shown;
         }
+    }
+
+    /// Prepares for a sink that prints samples in this form.
+    pub fn suit(&mut self, form: Form) {
+        self.selected.leaves_out = form.leaves_out();
+        self.selected.shows_failures = form.shows_failures();
+    }
+
+    /// Reports failed metrics as messages, for a sink that cannot show them.
+    pub fn tell_failures(&mut self) {
+        self.selected.shows_failures = false;
     }
 
     /// True if damage was reported.
@@ -366,7 +375,7 @@ impl Selected<'_> {
         }
         let domains = sample.domains()?;
         let lacking = match self.course.interval {
-            None if sink.leaves_out() => sample.lacks_operands(|source, pmid| match source {
+            None if self.leaves_out => sample.lacks_operands(|source, pmid| match source {
                 AnySource::Archive(archive) => archive.record_holds(pmid),
                 _ => true,
             }),
@@ -375,35 +384,14 @@ impl Selected<'_> {
         let shown = ReportSample {
             source,
             metrics: sample.metrics,
-            values: &sample.values,
+            values: Results::Evaluated(&sample.values),
             domains: &domains,
             mistakes: &self.mistakes,
             lacking: &lacking,
         };
         let taken = sink.sample(&shown);
-        let mut outcome = ExitStatus::Good;
-        self.failures.resize(shown.metrics.len(), None);
-        for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
-            let failure = match finding {
-                // Other records may lie between those that have the failure.
-                Finding::Empty(_) => continue,
-                Finding::Values(_) => None,
-                Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
-            };
-            outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
-            if let Some(status) = failure.filter(|_| !sink.shows_failures())
-                && *before != failure
-            {
-                match finding {
-                    // libpcp's words are useful only to users who ask for its answers.
-                    Finding::Unusable(_, mistake) if is_own_dialect => {
-                        self.messages.error(&format_args!("{}: {mistake}", metric.name));
-                    }
-                    _ => self.messages.error(&format_args!("{}: {status}", metric.name)),
-                }
-            }
-            *before = failure;
-        }
+        let messages = (!self.shows_failures).then_some(&*self.messages);
+        let outcome = note_failures(&shown, &mut self.failures, messages, is_own_dialect);
         taken.map(|()| Some(SampleOutcome::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
@@ -422,6 +410,40 @@ impl Selected<'_> {
         let part = if self.course.is_part() { "in this part of its time " } else { "" };
         self.messages.error(&format_args!("{archive}: {part}{found}"));
     }
+}
+
+/// Keeps the failures of metrics, and reports the new ones to `messages`. Returns the exit status
+/// of the sample.
+fn note_failures(
+    shown: &ReportSample<'_>,
+    failures: &mut Vec<Option<PmStatus>>,
+    messages: Option<&Messages>,
+    is_own_dialect: bool,
+) -> ExitStatus {
+    let mut outcome = ExitStatus::Good;
+    failures.resize(shown.metrics.len(), None);
+    for ((metric, finding), before) in shown.findings().zip(failures) {
+        let failure = match finding {
+            // Other records may lie between those that have the failure.
+            Finding::Empty(_) => continue,
+            Finding::Values(_) => None,
+            Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
+        };
+        outcome = outcome.max(failure.map_or(ExitStatus::Good, |_| ExitStatus::Failed));
+        if let (Some(status), Some(messages)) = (failure, messages)
+            && *before != failure
+        {
+            match finding {
+                // libpcp's words are useful only to users who ask for its answers.
+                Finding::Unusable(_, mistake) if is_own_dialect => {
+                    messages.error(&format_args!("{}: {mistake}", metric.name));
+                }
+                _ => messages.error(&format_args!("{}: {status}", metric.name)),
+            }
+        }
+        *before = failure;
+    }
+    outcome
 }
 
 /// Warns of instances that expressions of the arguments name and that the source does not

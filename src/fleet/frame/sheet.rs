@@ -5,24 +5,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluator, Value, Workspace};
-use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
-use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp, ValueType,
-};
-use pmderive_runtime::program::{Binding, OutputId, Status};
-use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+use pmderive_runtime::eval::{Value, Values};
+use pmderive_runtime::model::{InDom, InstId, InstanceDomain, PmStatus, Timestamp, ValueType};
+use pmderive_runtime::program::{OutputId, Reason, Status};
 
-use super::columns::{Column, write_numbers};
+use super::columns::Column;
 use crate::bind::Desc;
-use crate::diag::Diagnostics;
-use crate::engine::{Backend, Engine, Metric, Registry, ReportSample};
+use crate::engine::{Metric, ReportSample, Results};
 use crate::fleet::aggregates::FleetDomain;
 use crate::fleet::frame::{ExportedMetric, Frame};
-use crate::text::SourceMap;
 
-/// The domain number of all identifiers here. It is never shown.
+/// The domain number of all instance domains here.
 const DOMAIN: u32 = 1;
 
 /// One row of the report: a metric.
@@ -39,12 +32,8 @@ pub struct Sheet {
     rows: Vec<Row>,
     /// Instances of hosts, which keep their numbers.
     of_hosts: FleetDomain<(Arc<str>, Arc<str>)>,
-    engine: Engine,
-    /// The descriptors that the evaluator was built for.
-    descs: Vec<MetricDesc>,
-    source: MemorySource<Values>,
-    evaluator: Evaluator,
-    workspace: Workspace,
+    /// The instances of the sample before.
+    before: Vec<Vec<InstId>>,
 }
 
 /// The form of one metric in the sample. A row has several if its hosts differ in metadata.
@@ -60,31 +49,18 @@ struct Shape {
 /// Values of one metric.
 #[derive(Clone, Debug, Default)]
 struct MetricValues {
+    /// The first failure, which counts if there are no instances.
     status: Option<PmStatus>,
     ids: Vec<InstId>,
     bits: Vec<u64>,
-    texts: Vec<Box<[u8]>>,
-}
-
-/// Delivers the values of a sample.
-#[derive(Debug, Default)]
-struct Values {
-    time: Timestamp,
-    metrics: Vec<(ValueType, MetricValues)>,
+    /// All texts. Their places are in `bits`.
+    blobs: Vec<u8>,
 }
 
 impl Sheet {
     /// A sheet with these rows.
     pub fn new(rows: Vec<Row>) -> Sheet {
-        Sheet {
-            rows,
-            of_hosts: FleetDomain::default(),
-            engine: Engine::new(crate::dialect::Dialect::Fixed, Backend::Interp),
-            descs: Vec::new(),
-            source: MemorySource::new("the fleet", MemoryMetadata::default(), Values::default()),
-            evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
-            workspace: Workspace::default(),
-        }
+        Sheet { rows, of_hosts: FleetDomain::default(), before: Vec::new() }
     }
 
     /// Passes a sample to `show`. Its input is the frames of hosts by name, and that of the
@@ -130,18 +106,35 @@ impl Sheet {
                 });
             }
         }
-        let (metrics, domains, mistakes) = self.load(time, shapes);
-        let Sheet { source, evaluator, workspace, .. } = self;
-        // A source in memory does not fail.
-        let Ok((values, _)) = evaluator.fetch(source, workspace) else { return Ok(()) };
-        show(&ReportSample {
+        let (mut metrics, mut domains, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut values = Vec::new();
+        for shape in shapes {
+            let serial = u32::try_from(values.len()).unwrap_or(0);
+            let mut metric =
+                Metric { name: shape.name, desc: shape.desc, output: None, is_hidden: false };
+            let mut domain = None;
+            if let Ok(desc) = &mut metric.desc {
+                desc.indom = desc.indom.map(|_| InDom::new(DOMAIN, serial));
+                metric.output = Some(OutputId(serial));
+                domain = desc.indom.map(|_| Arc::new(InstanceDomain::new(shape.names)));
+                values.push((desc.value_type, shape.values));
+            }
+            metrics.push(metric);
+            domains.push(domain);
+            mistakes.push(shape.mistake);
+        }
+        let outputs: Vec<Values<'_>> =
+            values.iter().map(|(value_type, values)| values.shown(*value_type)).collect();
+        let shown = show(&ReportSample {
             source: "the fleet",
             metrics: &metrics,
-            values: &values,
+            values: Results::Given(time, &outputs),
             domains: &domains,
             mistakes: &mistakes,
             lacking: &[],
-        })
+        });
+        self.before = values.into_iter().map(|(_, values)| values.ids).collect();
+        shown
     }
 
     /// Forgets instances of hosts that the sample before lacked, once there are many.
@@ -150,8 +143,7 @@ impl Sheet {
             return;
         }
         // Numbers of groups count as well, so a few more stay.
-        let before = self.source.feed().metrics.iter().flat_map(|(_, values)| &values.ids);
-        let before: HashSet<InstId> = before.copied().collect();
+        let before: HashSet<InstId> = self.before.iter().flatten().copied().collect();
         self.of_hosts.keep(|entry| before.contains(&entry.id));
     }
 
@@ -187,62 +179,6 @@ impl Sheet {
             shape.values.add(metric.value_type, &column);
         }
     }
-
-    /// Loads these values into the source, and builds the evaluator for them.
-    #[allow(clippy::type_complexity, reason = "the parts of what is shown")]
-    fn load(
-        &mut self,
-        time: Timestamp,
-        shapes: Vec<Shape>,
-    ) -> (Vec<Metric>, Vec<Option<Arc<InstanceDomain>>>, Vec<Option<String>>) {
-        let (mut metrics, mut domains, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut descs, mut values) = (Vec::new(), Vec::new());
-        for shape in shapes {
-            let serial = u32::try_from(values.len()).unwrap_or(0);
-            let mut metric =
-                Metric { name: shape.name, desc: shape.desc, output: None, is_hidden: false };
-            let mut domain = None;
-            if let Ok(desc) = &mut metric.desc {
-                desc.indom = desc.indom.map(|_| InDom::new(DOMAIN, serial));
-                descs.push(desc.of_metric(Pmid::new(DOMAIN, serial >> 10, serial & 0x3ff)));
-                metric.output = Some(OutputId(serial));
-                domain = desc.indom.map(|_| Arc::new(InstanceDomain::new(shape.names)));
-                values.push((desc.value_type, shape.values));
-            }
-            metrics.push(metric);
-            domains.push(domain);
-            mistakes.push(shape.mistake);
-        }
-        if descs != self.descs {
-            self.bind(&descs);
-            self.descs = descs;
-        }
-        *self.source.feed() = Values { time, metrics: values };
-        (metrics, domains, mistakes)
-    }
-
-    /// Makes the evaluator pass metrics with these descriptors through.
-    fn bind(&mut self, descs: &[MetricDesc]) {
-        let mut metadata = MemoryMetadata::default();
-        let (mut sources, mut found) = (SourceMap::default(), Diagnostics::default());
-        let registry = Registry::new(self.engine.language());
-        let mut expressions = Vec::new();
-        for (at, desc) in descs.iter().enumerate() {
-            let name = format!("m{at}");
-            let text = sources.add("<fleet>", &*name);
-            expressions.extend(registry.parse(text, &sources, &mut found).ok());
-            metadata.add_metric(name, *desc);
-            if let Some(indom) = desc.indom {
-                metadata.set_instances(indom, Vec::new());
-            }
-        }
-        let chosen: Vec<_> = expressions.iter().collect();
-        self.source = MemorySource::new("the fleet", metadata, Values::default());
-        let compiled = self.engine.compile(&registry, &chosen, &mut self.source, &mut found);
-        if let Ok(compiled) = compiled {
-            self.evaluator = compiled.evaluator();
-        }
-    }
 }
 
 /// The values of a definition over the fleet.
@@ -274,51 +210,25 @@ fn desc_of(metric: &ExportedMetric) -> Desc {
 impl MetricValues {
     fn add(&mut self, value_type: ValueType, column: &Column<'_>) {
         for (lane, bits) in column.bits.iter().enumerate() {
-            match column.value(value_type, lane) {
-                Value::Text(bytes) | Value::Bytes(bytes) => self.texts.push(bytes.into()),
-                _ => self.bits.push(*bits),
-            }
-        }
-    }
-}
-
-impl Feed for Values {
-    fn fetch(
-        &mut self,
-        list: &FetchList,
-        _: &mut MemoryMetadata,
-        batch: &mut ResultBatch,
-    ) -> Result<FetchEvents, SourceError> {
-        let mut writer = ResultWriter::new(batch.add_part(), self.time);
-        for pmid in list.pmids() {
-            writer.set(*pmid);
-            // The serial of a metric is its position.
-            let serial = pmid.cluster() << 10 | pmid.item();
-            let Some((value_type, values)) = self.metrics.get(serial as usize) else { continue };
-            match (values.ids.is_empty(), values.status) {
-                (true, Some(status)) => writer.fail(status),
-                (true, None) => {}
-                (false, _) => values.write(*value_type, &mut writer),
-            }
-        }
-        Ok(FetchEvents::default())
-    }
-}
-
-impl MetricValues {
-    fn write(&self, value_type: ValueType, writer: &mut ResultWriter<'_>) {
-        /// Type code of text.
-        const TEXT: u8 = ValueType::String.code() as u8;
-        if !self.texts.is_empty() {
-            for (id, bytes) in self.ids.iter().zip(&self.texts) {
-                match value_type {
-                    ValueType::String => writer.pieces(*id, TEXT, &[bytes, &[0]]),
-                    _ => writer.block(*id, BlockValue::Aggregate(bytes)),
+            self.bits.push(match column.value(value_type, lane) {
+                Value::Text(bytes) | Value::Bytes(bytes) => {
+                    let start = self.blobs.len() as u64;
+                    self.blobs.extend_from_slice(bytes);
+                    start << 32 | bytes.len() as u64
                 }
-            }
-            return;
+                _ => *bits,
+            });
         }
-        write_numbers(writer, value_type, &self.ids, &self.bits);
+    }
+
+    /// The values of a metric of this type, as reports take them.
+    fn shown(&self, value_type: ValueType) -> Values<'_> {
+        let status = match (self.ids.is_empty(), self.status) {
+            (true, Some(status)) => Status::Failed(status),
+            (true, None) => Status::Empty(Reason::OperandEmpty),
+            (false, _) => Status::Values,
+        };
+        Values::of(status, value_type, &self.ids, &self.bits, &self.blobs)
     }
 }
 

@@ -221,10 +221,6 @@ fn position(among: &[InstId], instance: InstId, next: &mut usize) -> Option<usiz
 }
 
 impl Renderer for Columns {
-    fn shows_failures(&self) -> bool {
-        false
-    }
-
     fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         let mut time = std::mem::take(&mut self.time);
         time.clear();

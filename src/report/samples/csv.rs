@@ -35,10 +35,6 @@ impl Renderer for Csv {
         out.push_str("time,metric,instance,value\n");
     }
 
-    fn shows_failures(&self) -> bool {
-        false
-    }
-
     fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
         self.time.clear();
         push_time(&mut self.time, shown.values.timestamp(), self.zone.as_ref());

@@ -29,17 +29,6 @@ pub trait Renderer: Send {
 
     /// Appends the text after the last sample of these metrics.
     fn end(&mut self, _metrics: &[Metric], _out: &mut String) {}
-
-    /// True if the form leaves out metrics whose operands a record lacks
-    /// ([`ReportSample::lacking`]).
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    /// False for a form that cannot show metrics that fail.
-    fn shows_failures(&self) -> bool {
-        true
-    }
 }
 
 impl fmt::Debug for dyn Renderer {
@@ -75,6 +64,17 @@ pub enum Digits {
 }
 
 impl Form {
+    /// True if the form leaves out metrics whose operands a record lacks
+    /// ([`ReportSample::lacking`]).
+    pub fn leaves_out(self) -> bool {
+        self == Form::Text
+    }
+
+    /// False for a form that cannot show metrics that fail.
+    pub fn shows_failures(self) -> bool {
+        !matches!(self, Form::Csv | Form::Columns)
+    }
+
     /// The renderer of the form. With `several` samples, each shows its time in
     /// every form. `why` asks for reasons, where the form has a choice, and
     /// `digits` for the digits of numbers. Dates are in `zone`; `None` for UTC.
@@ -88,7 +88,7 @@ impl Form {
     ) -> Box<dyn Renderer> {
         match self {
             Form::Text => Box::new(text::Text::new(several, why, zone, escaping, digits)),
-            Form::Json => Box::new(json::Json),
+            Form::Json => Box::new(json::Json { head: String::new() }),
             Form::Csv => Box::new(csv::Csv::new(zone)),
             Form::Columns => Box::new(columns::Columns::new(zone, escaping)),
         }

@@ -67,10 +67,6 @@ impl Text {
 }
 
 impl Renderer for Text {
-    fn leaves_out(&self) -> bool {
-        true
-    }
-
     fn end(&mut self, metrics: &[Metric], out: &mut String) {
         for (index, metric) in metrics.iter().enumerate() {
             if metric.desc.is_ok() && self.shown.get(index) == Some(&None) {

@@ -73,7 +73,6 @@ mod columns;
 mod csv;
 mod destination;
 mod exporter;
-mod json;
 #[cfg(feature = "columnar")]
 mod parquet;
 mod schema;
@@ -84,6 +83,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::samples::Renderer;
+use super::samples::json::Json;
 use crate::engine::ReportSample;
 
 pub use super::rows::{Row, Without};
@@ -207,7 +207,7 @@ pub fn export(
 ) -> Result<Box<dyn Exporter>, ExportError> {
     match format {
         Format::Csv => Ok(Box::new(Lines::begin(csv::Csv::new(schema), destination)?)),
-        Format::Json => Ok(Box::new(Lines::begin(json::Json::new(schema), destination)?)),
+        Format::Json => Ok(Box::new(Lines::begin(Json { head: schema.json_line() }, destination)?)),
         #[cfg(feature = "columnar")]
         Format::Arrow => Ok(Box::new(arrow::Arrow::begin(schema, destination)?)),
         #[cfg(feature = "columnar")]

@@ -92,6 +92,13 @@ impl Schema {
         })
     }
 
+    /// The first line of a table in JSON: an object with the members `source` and `metrics`.
+    pub fn json_line(&self) -> String {
+        let metrics: Vec<String> = self.metrics.iter().map(MetricFacts::json).collect();
+        let (source, metrics) = (self.source_json(), metrics.join(","));
+        format!("{{\"source\":{source},\"metrics\":[{metrics}]}}\n")
+    }
+
     /// The source as a JSON object.
     pub fn source_json(&self) -> String {
         let mut out = String::new();

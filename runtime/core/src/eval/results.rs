@@ -196,6 +196,19 @@ impl<'w> Evaluation<'w> {
 }
 
 impl<'w> Values<'w> {
+    /// Values that no evaluator has computed. `bits` are parallel to the instances; those of 32
+    /// bits are in the low half. A text is its place in `blobs`: the start is in the high half,
+    /// the length in the low half.
+    pub fn of(
+        status: Status,
+        value_type: ValueType,
+        instances: &'w [InstId],
+        bits: &'w [u64],
+        blobs: &'w [u8],
+    ) -> Values<'w> {
+        Values { status, instances, value_type, lanes: LaneSource::Bits(bits), blobs }
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.instances.len()

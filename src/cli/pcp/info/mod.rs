@@ -49,15 +49,15 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<ExitSta
         outcome = outcome.max(register(definition, &mut source, messages)?);
     }
     let batches = arguments.batch.of(source.is_archive())?;
-    let mut progress = Progress {
+    let mut run = Run {
         report: Report::new(arguments.shown.clone(), batches, &mut source, messages),
         batches,
         waiting: Vec::new(),
         asked,
         outcome,
     };
-    let done = progress.run();
-    let outcome = progress.outcome.max(source.outcome());
+    let done = run.run();
+    let outcome = run.outcome.max(source.outcome());
     let outcome = outcome.max(source.tell_damage(messages));
     match done {
         Ok(()) => Ok(outcome),
@@ -88,16 +88,16 @@ fn register(
 /// A run, argument after argument. As in pminfo, metrics wait for a full batch and instance
 /// domains do not. So the meaning of an argument, and its errors, depend on the metrics
 /// reported before.
-struct Progress<'p> {
-    report: Report<'p>,
+struct Run<'r> {
+    report: Report<'r>,
     batches: Batches,
     waiting: Vec<String>,
     /// The arguments.
-    asked: &'p [String],
+    asked: &'r [String],
     outcome: ExitStatus,
 }
 
-impl Progress<'_> {
+impl Run<'_> {
     fn run(&mut self) -> Result<(), Stop> {
         let asked = self.asked;
         if asked.is_empty() {

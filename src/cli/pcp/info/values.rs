@@ -9,7 +9,7 @@ use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::arguments::InfoShown;
-use crate::cli::pcp::fetch::{Domains, Values, print_value};
+use crate::cli::pcp::fetch::{Domains, Values, desc_of, event_clock, print_value};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
@@ -92,10 +92,7 @@ fn print_events(
     };
     for (number, record) in records.iter().enumerate() {
         let EventRecord { timestamp, flags, missed, parameters } = record;
-        let time = match desc.value_type {
-            ValueType::HighResEvent => source.zone.clock_nanos(*timestamp),
-            _ => source.zone.clock_millis(*timestamp),
-        };
+        let time = event_clock(&source.zone, desc.value_type, *timestamp);
         write!(out, "    --- event record [{number}] timestamp {time}").ok();
         if flags.0 != 0 {
             write!(out, " flags {:#x} ({flags})", flags.0).ok();
@@ -132,8 +129,7 @@ fn print_parameter(
         }
         Err(_) => writeln!(out, "\tPMID: {pmid}").ok(),
     };
-    let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-    match desc {
+    match desc_of(&mut source.context, pmid)? {
         Err(status) => {
             writeln!(out, "\tpmLookupDesc: {}", source.dialect.text(status)).ok();
             Ok(())

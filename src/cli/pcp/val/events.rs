@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use pmderive_runtime::model::{
-    EventFlags, EventParameter, EventRecord, MetricDesc, PmStatus, Pmid, RawValue, ValueType,
+    EventFlags, EventParameter, EventRecord, MetricDesc, Pmid, RawValue, ValueType,
 };
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
-use crate::cli::pcp::fetch::print_value;
+use crate::cli::pcp::fetch::{desc_of, event_clock, print_value};
 use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::engine::Session;
@@ -83,10 +83,7 @@ impl Events<'_> {
         record: &EventRecord,
         parameters: &Parameters,
     ) {
-        let time = match self.value_type {
-            ValueType::HighResEvent => self.zone.clock_nanos(record.timestamp),
-            _ => self.zone.clock_millis(record.timestamp),
-        };
+        let time = event_clock(self.zone, self.value_type, record.timestamp);
         let _ = write!(out, "  {time} --- event record [{position}]");
         let flags = record.flags;
         if flags != EventFlags::default() {
@@ -165,8 +162,7 @@ fn look_up(source: &mut Session<AnyNamed>, pmid: Pmid) -> Result<Known, SourceEr
         Ok(names) => names.into_iter().next().unwrap_or_default(),
         Err(status) => return Ok(Err(failure(&pmid.to_string(), "pmNameID", status))),
     };
-    let desc = source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-    Ok(match desc {
+    Ok(match desc_of(source, pmid)? {
         Ok(desc) => Ok((name, desc)),
         Err(status) => Err(failure(&name, "pmLookupDesc", status)),
     })

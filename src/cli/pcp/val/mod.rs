@@ -41,6 +41,7 @@ use crate::cli::exit_status::ExitStatus;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
+use crate::cli::pcp::fetch::desc_of;
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::{NO_ZONE, PcpOptions, archives_of_this_host};
 use crate::cli::pcp::source::{ARCHIVES_ONLY, Attempt, ToolSource};
@@ -106,7 +107,9 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<ExitStat
     let margin = if is_archive { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let is_paced = !is_archive || arguments.delay;
-    source.sampler.pace = is_paced.then(|| Pace::new(interval(arguments).min(LONGEST_INTERVAL)));
+    let interval = interval(arguments).min(LONGEST_INTERVAL);
+    let now = source.sampler.clock.now();
+    source.sampler.pace = is_paced.then(|| Pace::new(interval, now));
     if is_archive && !request.by_record && messages.are_of_tool() {
         warn_of_variable(messages);
     }
@@ -342,8 +345,8 @@ fn describe(source: &mut ToolSource, name: &str) -> Result<MetricDesc, Stop> {
     let pmid = pmid.map_err(|status| {
         Stop::tool(&[&"pmLookupName(", &Foreign(name), &"): ", &dialect.text(status)])
     })?;
-    let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-    desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
+    desc_of(&mut source.context, pmid)?
+        .map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
 }
 
 /// The instances to print, if the metric has any.

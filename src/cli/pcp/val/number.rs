@@ -1,6 +1,5 @@
 //! Reals and rates in a column. Their decimal points are aligned as far as four significant
 //! digits allow.
-//!
 
 use std::io::Write;
 

@@ -1,5 +1,4 @@
 //! The columns of a line. All have the same width, and a blank follows each.
-//!
 
 /// A line that is being written.
 pub struct Row<'o> {

@@ -1,5 +1,4 @@
 //! The values of one fetch, in buffers that are reused for each sample.
-//!
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
 use pmderive_runtime::result::ValueSet;
