@@ -55,7 +55,7 @@ impl<W: World> ActivePlan<W> {
             StageTwoThread::start::<W>(engine, across, targets, outlets.clone())
         });
         let across = across.transpose().map_err(no_thread)?;
-        let outlets = outlets.with(across.as_ref().map(StageTwoThread::across));
+        let outlets = outlets.with(across.as_ref().map(StageTwoThread::inlet));
         let fleet = Fleet::start::<W>(&engine, threads, limits, &outlets);
         let mut fleet = fleet.map_err(no_thread)?;
         fleet.follow(&plan, &outlets);
@@ -102,7 +102,7 @@ impl<W: World> ActivePlan<W> {
                 None
             }
         });
-        let outlets = outlets.with(self.across.as_ref().map(StageTwoThread::across));
+        let outlets = outlets.with(self.across.as_ref().map(StageTwoThread::inlet));
         self.fleet.follow(&plan, &outlets);
         self.config = plan.config;
         Ok(plan.targets.len())

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use super::stage_two::{Numbers as AcrossNumbers, StageTwoThread};
+use super::stage_two::StageTwoThread;
 use super::{ActivePlan, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
-use crate::fleet::numbers::{HostNumbers, Reason};
+use crate::fleet::numbers::{FleetNumbers, HostNumbers, Reason};
 use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Kind, Writer};
@@ -44,7 +44,7 @@ const COUNTERS: &[Row<HostNumbers, Number>] = &[
 ];
 
 /// Counters of stage two.
-const ACROSS: &[Row<AcrossNumbers, Number>] = &[
+const ACROSS: &[Row<FleetNumbers, Number>] = &[
     ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
     (
         "pmderive_fleet_frames_late_total",

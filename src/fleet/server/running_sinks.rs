@@ -357,18 +357,6 @@ fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite)
     }
 }
 
-impl Outlet for Ring {
-    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
-        Ring::push(self, &event);
-    }
-}
-
-impl Outlet for NewestFrames {
-    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
-        self.tell(&event);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use pmderive_runtime::model::{Semantics, ValueType};
@@ -447,7 +435,7 @@ mod tests {
         let Ok(sinks) = Sinks::default().follow::<Machine>(&[sink], &places, &newest) else {
             panic!("it starts")
         };
-        sinks.all[0].outlet.push(samples::frame_of_slot(1));
+        sinks.all[0].outlet.push(&samples::frame_of_slot(1));
         let is_writing = |sinks: &Sinks| sinks.all[0].lines().is_some_and(JsonLines::is_writing);
         while !is_writing(&sinks) {
             std::thread::yield_now();
@@ -492,7 +480,7 @@ mod tests {
                 panic!("it starts")
             };
             let Sink { numbers, outlet, .. } = &after.all[0];
-            outlet.push(samples::frame_of_slot(1));
+            outlet.push(&samples::frame_of_slot(1));
             assert_eq!(numbers.ring_limit.get(), buffer);
             if let Some((counts, ring)) = &known {
                 // Its counts go on in any case.
@@ -556,7 +544,7 @@ mod tests {
         let schema = Arc::new(Schema { metrics: [metric].into() });
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());
-        newest.tell(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
+        newest.push(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
         assert!(newest.frame_of("web1:44321").is_some());
         assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }

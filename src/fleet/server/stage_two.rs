@@ -3,71 +3,28 @@
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive_runtime::locks::lock;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
 use crate::fleet::aggregates::{Aggregates, MAX_GRACE};
-use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::ToldMistakes;
+use crate::fleet::numbers::FleetNumbers;
 use crate::fleet::plan::StageTwo;
-use crate::fleet::sinks::held_bytes::HeldBytes;
-use crate::fleet::sinks::outlets::{Across, Outlet, Outlets};
+use crate::fleet::sinks::inlet::{Inlet, Message, Messages};
+use crate::fleet::sinks::outlets::Outlets;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::targets::target::Target;
 use crate::fleet::world::{Job, World};
-
-/// Bytes of messages that wait at most. A slot of the largest fleet fits in. Beyond that,
-/// frames are dropped and counted.
-const MOST_WAITING: usize = 256 << 20;
 
 /// A handle of the thread that computes across hosts.
 #[derive(Debug)]
 pub struct StageTwoThread {
     inlet: Arc<Inlet>,
     job: Job,
-}
-
-/// The inlet of the thread, for hosts and the server.
-#[derive(Debug)]
-pub struct Inlet {
-    sender: UnboundedSender<Message>,
-    /// The bounded bytes of waiting frames.
-    waiting: Arc<Mutex<HeldBytes>>,
-    numbers: Arc<Numbers>,
-}
-
-/// Counts of stage two.
-#[derive(Debug, Default)]
-pub struct Numbers {
-    /// Slots that were computed.
-    pub slots: Number,
-    /// Frames that came after their slot's grace time, or whose slot was skipped.
-    pub late: Number,
-    /// Frames of hosts that are no longer targets.
-    pub unexpected: Number,
-    /// Frames for which there was no room.
-    pub overflow: Number,
-    /// Aggregates without a value: too many values for a quantile, or a sum that overflowed.
-    pub refused: Number,
-    /// Bytes of hosts' values that are kept for slots.
-    pub kept_bytes: Number,
-}
-
-#[derive(Debug)]
-enum Message {
-    Event(Arc<Event>),
-    Failed(Arc<Target>, Slot),
-    Missed(Arc<Target>, Slot),
-    Follow(Box<StageTwo>, Vec<Arc<Target>>, Outlets),
-    /// There are no definitions any more.
-    Leave,
-    End,
 }
 
 impl StageTwoThread {
@@ -81,19 +38,17 @@ impl StageTwoThread {
         targets: Vec<Arc<Target>>,
         outlets: Outlets,
     ) -> std::io::Result<StageTwoThread> {
-        let (sender, receiver) = unbounded_channel();
-        let (numbers, waiting) = (Arc::<Numbers>::default(), Arc::<Mutex<HeldBytes>>::default());
-        let inlet = Inlet { sender, waiting: Arc::clone(&waiting), numbers: Arc::clone(&numbers) };
+        let numbers = Arc::<FleetNumbers>::default();
+        let (inlet, messages) = Inlet::new(Arc::clone(&numbers));
         let plan = plan.clone();
-        let work =
-            move || Work::<W>::new(engine, plan, &targets, outlets, numbers).run(receiver, waiting);
+        let work = move || Work::<W>::new(engine, plan, &targets, outlets, numbers).run(messages);
         let job = W::spawn("stage-two", work)?;
         Ok(StageTwoThread { inlet: Arc::new(inlet), job })
     }
 
     /// The inlet for hosts.
-    pub fn across(&self) -> Arc<dyn Across> {
-        Arc::clone(&self.inlet) as Arc<dyn Across>
+    pub fn inlet(&self) -> Arc<Inlet> {
+        Arc::clone(&self.inlet)
     }
 
     /// A number that grows every second unless the thread is stuck.
@@ -103,83 +58,28 @@ impl StageTwoThread {
 
     /// Bytes of its waiting messages, and of its state.
     pub fn bytes(&self) -> u64 {
-        lock(&self.inlet.waiting).bytes() as u64 + self.numbers().kept_bytes.get()
+        self.inlet.bytes() as u64 + self.numbers().kept_bytes.get()
     }
 
     /// The counts.
-    pub fn numbers(&self) -> &Numbers {
-        &self.inlet.numbers
+    pub fn numbers(&self) -> &FleetNumbers {
+        self.inlet.numbers()
     }
 
     /// Changes to other definitions, hosts and sinks.
     pub fn follow(&self, plan: &StageTwo, targets: Vec<Arc<Target>>, outlets: Outlets) {
-        // A thread that is gone needs no plan.
-        let _ = self.inlet.sender.send(Message::Follow(Box::new(plan.clone()), targets, outlets));
+        self.inlet.order(Message::Follow(Box::new(plan.clone()), targets, outlets));
     }
 
     /// Ends the thread, as there are no definitions across hosts any more. All its series end.
     pub fn leave(self) {
-        // A thread that is gone has no series.
-        let _ = self.inlet.sender.send(Message::Leave);
+        self.inlet.order(Message::Leave);
     }
 
     /// Ends the thread, and waits for it until the deadline. No series is marked stale.
     pub fn stop(self, deadline: Instant) {
-        let _ = self.inlet.sender.send(Message::End);
+        self.inlet.order(Message::End);
         self.job.join(deadline);
-    }
-}
-
-impl Inlet {
-    fn tell(&self, message: Message) {
-        if !has_room_for(&self.waiting, &message) {
-            self.numbers.overflow.add(1);
-            return;
-        }
-        // A thread that is gone needs no messages.
-        let _ = self.sender.send(message);
-    }
-}
-
-/// Counts a message as waiting. Returns false if there is no room for it.
-fn has_room_for(waiting: &Mutex<HeldBytes>, message: &Message) -> bool {
-    let mut held = lock(waiting);
-    held.add_bytes(size_of::<Message>());
-    if let Message::Event(event) = message {
-        held.add(event);
-    }
-    let is_full = held.bytes() > MOST_WAITING;
-    drop(held);
-    if is_full {
-        came_out(waiting, message);
-    }
-    !is_full
-}
-
-/// Counts a message as no longer waiting. Messages of the server are not counted.
-fn came_out(waiting: &Mutex<HeldBytes>, message: &Message) {
-    let mut held = lock(waiting);
-    match message {
-        Message::Event(event) => held.remove(event),
-        Message::Failed(..) | Message::Missed(..) => {}
-        Message::Follow(..) | Message::Leave | Message::End => return,
-    }
-    held.remove_bytes(size_of::<Message>());
-}
-
-impl Outlet for Inlet {
-    fn push(&self, event: Arc<Event>) {
-        self.tell(Message::Event(event));
-    }
-}
-
-impl Across for Inlet {
-    fn failed(&self, target: &Arc<Target>, slot: Slot) {
-        self.tell(Message::Failed(Arc::clone(target), slot));
-    }
-
-    fn missed(&self, target: &Arc<Target>, slot: Slot) {
-        self.tell(Message::Missed(Arc::clone(target), slot));
     }
 }
 
@@ -188,7 +88,7 @@ struct Work<W: World> {
     plan: StageTwo,
     aggregates: Aggregates,
     outlets: Outlets,
-    numbers: Arc<Numbers>,
+    numbers: Arc<FleetNumbers>,
     /// The slot that ends next.
     next: Slot,
     told: ToldMistakes,
@@ -201,7 +101,7 @@ impl<W: World> Work<W> {
         plan: StageTwo,
         targets: &[Arc<Target>],
         outlets: Outlets,
-        numbers: Arc<Numbers>,
+        numbers: Arc<FleetNumbers>,
     ) -> Work<W> {
         let mut aggregates = aggregates(engine, &plan, targets);
         aggregates.evaluation.slowed = W::slowed;
@@ -210,16 +110,11 @@ impl<W: World> Work<W> {
         Work { plan, aggregates, outlets, numbers, next, told: ToldMistakes::default(), world }
     }
 
-    async fn run(
-        mut self,
-        mut messages: UnboundedReceiver<Message>,
-        waiting: Arc<Mutex<HeldBytes>>,
-    ) {
+    async fn run(mut self, mut messages: Messages) {
         loop {
             // Messages that are here by now came in time, however long this thread was held up.
-            for _ in 0..messages.len() {
-                let Ok(message) = messages.try_recv() else { break };
-                came_out(&waiting, &message);
+            for _ in 0..messages.count() {
+                let Some(message) = messages.take() else { break };
                 if self.obey(message).is_break() {
                     return;
                 }
@@ -232,11 +127,10 @@ impl<W: World> Work<W> {
             }
             // The clock may be set meanwhile. The loop notices that within a second.
             let patience = due.since(now).min(Duration::from_secs(1));
-            let Ok(message) = tokio::time::timeout(patience, messages.recv()).await else {
+            let Ok(message) = tokio::time::timeout(patience, messages.next()).await else {
                 continue;
             };
             let Some(message) = message else { return };
-            came_out(&waiting, &message);
             if self.obey(message).is_break() {
                 return;
             }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::inlet::Inlet;
 use super::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::frame::Event;
 use crate::fleet::slot::Slot;
@@ -13,23 +14,14 @@ use crate::fleet::targets::target::Target;
 pub trait Outlet: Send + Sync {
     /// Accepts an event and returns at once. Without room, older events are dropped and
     /// counted.
-    fn push(&self, event: Arc<Event>);
-}
-
-/// Stage two, which computes across hosts. It is also told of slots without a frame.
-pub trait Across: Outlet {
-    /// Notes that a host gave no correct answer before the deadline of a slot.
-    fn failed(&self, target: &Arc<Target>, slot: Slot);
-
-    /// Notes that a slot of a host was never begun.
-    fn missed(&self, target: &Arc<Target>, slot: Slot);
+    fn push(&self, event: &Arc<Event>);
 }
 
 /// All sinks with their places, and stage two.
 #[derive(Clone, Default)]
 pub struct Outlets {
     sinks: Arc<[(SinkPlace, Arc<dyn Outlet>)]>,
-    across: Option<Arc<dyn Across>>,
+    across: Option<Arc<Inlet>>,
 }
 
 impl Outlets {
@@ -40,7 +32,7 @@ impl Outlets {
 
     /// Adds stage two.
     #[must_use]
-    pub fn with(self, across: Option<Arc<dyn Across>>) -> Outlets {
+    pub fn with(self, across: Option<Arc<Inlet>>) -> Outlets {
         Outlets { across, ..self }
     }
 
@@ -49,11 +41,11 @@ impl Outlets {
         let event = Arc::new(event);
         for (place, outlet) in &*self.sinks {
             if sinks.contains(*place) {
-                outlet.push(Arc::clone(&event));
+                outlet.push(&event);
             }
         }
         if let Some(across) = self.across.as_ref().filter(|_| sinks.overlaps(SinkSet::STAGE_TWO)) {
-            across.push(event);
+            across.push(&event);
         }
     }
 

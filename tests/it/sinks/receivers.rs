@@ -10,6 +10,7 @@ use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
+use pmderive::internal::fleet::sinks::outlets::Outlet;
 use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
@@ -77,7 +78,7 @@ fn promtool_accepts_what_is_shown() {
     let Some((status, words)) = promtool_check_metrics(&own) else { return };
     assert_eq!((status, &*words), (0, ""), "{own}");
     let newest = NewestFrames::default();
-    newest.tell(&Host::new("web1:44321").frame(now(), RATES));
+    newest.push(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
     let choice = scrape::Choice { sink: SinkPlace(0), times: true };
     let shown = newest.frame_of("web1:44321").expect("it is there");
@@ -92,8 +93,8 @@ fn promtool_accepts_what_is_shown() {
 fn prometheus_scrapes_what_is_shown() {
     let newest = Arc::new(NewestFrames::default());
     let host = Host::new("web1:44321");
-    newest.tell(&host.frame(now(), RATES));
-    newest.tell(&Host::new(Target::FLEET).frame(now(), RATES));
+    newest.push(&host.frame(now(), RATES));
+    newest.push(&Host::new(Target::FLEET).frame(now(), RATES));
     let own = Own::default();
     newest.limit(usize::MAX, Arc::clone(&own.numbers));
     let listener = Listener::start(listen(), Arc::clone(&newest), Arc::new(own));
@@ -115,7 +116,7 @@ fn prometheus_scrapes_what_is_shown() {
     let own = "pmderive_sink_request_duration_seconds_bucket{le=\"+Inf\"} > 0";
     eventually("our own numbers", || (!query(&prometheus, own, None).is_empty()).then_some(()));
     // What is absent ends.
-    newest.tell(&Arc::new(samples::stale(
+    newest.push(&Arc::new(samples::stale(
         &host.target,
         0,
         StaleReason::TargetRemoved,

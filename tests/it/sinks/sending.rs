@@ -12,6 +12,7 @@ use pmderive::internal::fleet::sinks::delivery::RetryDelays;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
+use pmderive::internal::fleet::sinks::outlets::Outlet;
 use pmderive::internal::fleet::sinks::remote_write::{Change, SenderOptions};
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
