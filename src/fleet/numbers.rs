@@ -84,7 +84,7 @@ mod tests {
     }
 }
 
-/// Counts of stage two.
+/// Counts of what is computed over the fleet.
 #[derive(Debug, Default)]
 pub struct FleetNumbers {
     /// Slots that were computed.

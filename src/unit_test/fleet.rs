@@ -37,7 +37,7 @@ pub struct Fleet<'t> {
     registry: Registry,
     /// True if all files of definitions over the fleet could be read.
     is_whole: bool,
-    across: Arc<FleetDefinitions>,
+    definitions: Arc<FleetDefinitions>,
 }
 
 /// A host of a case.
@@ -79,8 +79,8 @@ impl<'t> Fleet<'t> {
             expressions.extend(parse(&expected.subject, file, &registry, sources, diagnostics));
         }
         let metrics = HostMetrics::of_groups([hosts]);
-        let across = FleetDefinitions::read(&registry, &expressions, &metrics, diagnostics);
-        Fleet { file, registry, is_whole, across: Arc::new(across) }
+        let definitions = FleetDefinitions::read(&registry, &expressions, &metrics, diagnostics);
+        Fleet { file, registry, is_whole, definitions: Arc::new(definitions) }
     }
 
     /// Runs a case, once for each backend.
@@ -128,7 +128,7 @@ impl<'t> Fleet<'t> {
     ) -> Result<Vec<Vec<String>>, SourceError> {
         let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
         let mut aggregates =
-            Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| {
+            Aggregates::new(Arc::clone(engine), Arc::clone(&self.definitions), schedule, &|_| {
                 SinkSet::NONE
             });
         let start = |host| self.start(case, host, hosts, engine);
@@ -176,7 +176,7 @@ impl<'t> Fleet<'t> {
         let source = series::source(self.file, case, &host.samples);
         let shared = Definitions::from(hosts.clone());
         let mut session = Session::new(Arc::clone(engine), shared, source);
-        let selection: Vec<&Registered> = operands_of(&self.across, hosts, false);
+        let selection: Vec<&Registered> = operands_of(&self.definitions, hosts, false);
         let mut found = Diagnostics::default();
         session.choose(&selection, &mut found)?;
         let mut metrics: Vec<(ExportedMetric, usize)> = session
@@ -206,7 +206,7 @@ impl<'t> Fleet<'t> {
         if of_hosts_counted(text) {
             return None;
         }
-        let known = self.across.selection.iter().find(|one| *one.name == *text);
+        let known = self.definitions.selection.iter().find(|one| *one.name == *text);
         match known {
             Some(one) => mistake(one, aggregates.evaluation.diagnostics()),
             None if self.registry.get(text).is_some() => Some(MISTAKEN.to_owned()),

@@ -1,5 +1,5 @@
-//! Aggregates across hosts: definitions over the fleet (stage two), evaluated once a slot from
-//! the frames of the hosts (stage one). This module does no input or output and reads no clock.
+//! Aggregates across hosts: definitions over the fleet, evaluated once a slot from the frames of
+//! the hosts. This module does no input or output and reads no clock.
 //!
 //! ```text
 //! frames ──► Collector ── ShardPartials, by shard ──► Merged ──► Evaluation ──► Event

@@ -118,7 +118,7 @@ impl<W: World> Host<W> {
         });
         self.is_behind_gap = true;
         self.end(StaleReason::Missed, now, turn);
-        // Stage two has forgotten slots that are long over.
+        // The fleet's thread has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
             shared.outlets.borrow().missed(&orders.target, Slot(slot));
         }

@@ -32,8 +32,8 @@ pub struct Plan {
     pub config: Config,
     /// The groups, in the order of the configuration.
     pub groups: Per<GroupId, Arc<PlannedGroup>>,
-    /// Definitions across hosts.
-    pub fleet: Option<StageTwo>,
+    /// Definitions over the fleet.
+    pub fleet: Option<FleetPlan>,
     /// All hosts.
     pub targets: Vec<Arc<Target>>,
 }
@@ -56,7 +56,7 @@ pub struct PlannedGroup {
     /// The texts of all definitions, including those of other groups and over the fleet.
     pub texts: Arc<SourceMap>,
     /// The evaluated definitions: exported ones, followed by expressions that are operands of
-    /// stage two.
+    /// aggregates.
     pub selection: Arc<Selection>,
     /// The export of each definition, parallel to the selection.
     pub exports: Vec<Export>,
@@ -64,9 +64,9 @@ pub struct PlannedGroup {
     pub told: ToldMistakes,
 }
 
-/// Definitions across hosts: stage two.
+/// Definitions over the fleet, and their use.
 #[derive(Clone, Debug)]
-pub struct StageTwo {
+pub struct FleetPlan {
     /// The definitions over the fleet.
     pub definitions: Arc<FleetDefinitions>,
     /// Their texts, and those of the groups.
@@ -79,14 +79,14 @@ pub struct StageTwo {
     pub exports: BTreeMap<Box<str>, SinkSet>,
 }
 
-impl StageTwo {
+impl FleetPlan {
     /// The sinks that want a metric of the fleet.
     pub fn sinks_of(&self, name: &str) -> SinkSet {
         self.exports.get(name).copied().unwrap_or_default()
     }
 
     /// True if both compute the same for the same sinks.
-    pub fn is_same(&self, other: &StageTwo) -> bool {
+    pub fn is_same(&self, other: &FleetPlan) -> bool {
         self.schedule == other.schedule
             && self.exports == other.exports
             && self.operands == other.operands
@@ -103,7 +103,7 @@ impl Plan {
             let all = (0..).map(SinkPlace).zip(places);
             let wanted = all.filter(|(position, _)| sinks.contains(*position));
             let placed: SinkSet = wanted.map(|(_, place)| *place).collect();
-            placed.union(sinks.common(SinkSet::STAGE_TWO))
+            placed.union(sinks.common(SinkSet::FLEET))
         };
         // Only the plan holds the groups so far, so each can be changed.
         let groups = self.groups.iter_mut().filter_map(Arc::get_mut);

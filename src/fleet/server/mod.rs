@@ -2,13 +2,13 @@
 //! the next plan.
 
 mod active_plan;
+mod fleet_thread;
 mod losses;
 mod open_files;
 mod own_metrics;
 mod pages;
 mod process;
 mod running_sinks;
-mod stage_two;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -315,7 +315,7 @@ impl Shared {
         allow_files(plan.targets.len()).map_err(|problem| format!("error: {problem}\n"))?;
         let mut state = self.lock();
         let Some(active) = &mut state.active else { return Err("it is ending\n".to_owned()) };
-        let conditions = active.fleet.conditions();
+        let conditions = active.hosts.conditions();
         let known: HashSet<&str> = conditions.iter().map(|one| &*one.target().name).collect();
         let added = plan.targets.iter().filter(|one| !known.contains(&*one.name)).count();
         let hosts = active.follow(plan)?;

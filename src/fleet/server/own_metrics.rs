@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use super::stage_two::StageTwoThread;
+use super::fleet_thread::FleetThread;
 use super::{ActivePlan, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
@@ -43,8 +43,8 @@ const COUNTERS: &[Row<HostNumbers, Number>] = &[
     ),
 ];
 
-/// Counters of stage two.
-const ACROSS: &[Row<FleetNumbers, Number>] = &[
+/// Counters of what is computed over the fleet.
+const FLEET: &[Row<FleetNumbers, Number>] = &[
     ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
     (
         "pmderive_fleet_frames_late_total",
@@ -84,11 +84,11 @@ pub fn write(shared: &Shared, active: &ActivePlan<Machine>, writer: &mut Writer<
     let reloads = shared.reloads.load(Ordering::Relaxed);
     counter(writer, "pmderive_reloads_total", "Times that the files were read again.", reloads);
     // They are read once for all, as there may be very many.
-    let conditions = active.fleet.conditions();
+    let conditions = active.hosts.conditions();
     hosts(writer, &conditions);
     numbers(writer, active.numbers());
-    if let Some(numbers) = active.across.as_ref().map(StageTwoThread::numbers) {
-        for (name, help, number) in ACROSS {
+    if let Some(numbers) = active.fleet.as_ref().map(FleetThread::numbers) {
+        for (name, help, number) in FLEET {
             counter(writer, name, help, number(numbers).get());
         }
     }
@@ -133,7 +133,7 @@ fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
 /// Kinds, and metrics, that have a series of their own: the largest ones.
 const MOST_KINDS: usize = 20;
 
-/// The kinds of these hosts. The kind of stage two is left out.
+/// The kinds of these hosts. The kind of the fleet itself is left out.
 pub fn kinds_of(active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) -> Vec<HostKind> {
     let of_hosts: FxHashSet<u64> =
         conditions.iter().filter_map(|condition| condition.latest().kind).collect();
@@ -197,7 +197,7 @@ fn memory(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[A
         ("layouts", programs.layouts as u64),
         ("targets", targets(conditions)),
         ("hosts", hosts as u64),
-        ("across", active.across.as_ref().map_or(0, StageTwoThread::bytes)),
+        ("across", active.fleet.as_ref().map_or(0, FleetThread::bytes)),
         ("newest", newest),
         // The bytes of the scraped sink are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),

@@ -10,7 +10,7 @@ use super::held_bytes::HeldBytes;
 use super::outlets::{Outlet, Outlets};
 use crate::fleet::frame::Event;
 use crate::fleet::numbers::FleetNumbers;
-use crate::fleet::plan::StageTwo;
+use crate::fleet::plan::FleetPlan;
 use crate::fleet::slot::Slot;
 use crate::fleet::targets::target::Target;
 
@@ -44,7 +44,7 @@ pub enum Message {
     /// A slot of a host was never begun.
     Missed(Arc<Target>, Slot),
     /// There are other definitions, hosts and sinks.
-    Follow(Box<StageTwo>, Vec<Arc<Target>>, Outlets),
+    Follow(Box<FleetPlan>, Vec<Arc<Target>>, Outlets),
     /// There are no definitions any more.
     Leave,
     /// The thread must end.

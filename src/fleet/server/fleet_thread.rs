@@ -1,4 +1,4 @@
-//! The thread that computes across hosts (stage two). It gets the results of every host in a
+//! The thread that computes over the fleet. It gets the results of every host in a
 //! slot. It passes the values of the fleet to sinks once the slot and its grace time are over.
 
 use std::marker::PhantomData;
@@ -13,37 +13,37 @@ use crate::fleet::aggregates::{Aggregates, MAX_GRACE};
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::ToldMistakes;
 use crate::fleet::numbers::FleetNumbers;
-use crate::fleet::plan::StageTwo;
+use crate::fleet::plan::FleetPlan;
 use crate::fleet::sinks::inlet::{Inlet, Message, Messages};
 use crate::fleet::sinks::outlets::Outlets;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::targets::target::Target;
 use crate::fleet::world::{Job, World};
 
-/// A handle of the thread that computes across hosts.
+/// A handle of the thread that computes over the fleet.
 #[derive(Debug)]
-pub struct StageTwoThread {
+pub struct FleetThread {
     inlet: Arc<Inlet>,
     job: Job,
 }
 
-impl StageTwoThread {
+impl FleetThread {
     /// Starts the thread with definitions over the fleet and its hosts.
     ///
     /// # Errors
     /// The thread cannot be started.
     pub fn start<W: World>(
         engine: Arc<Engine>,
-        plan: &StageTwo,
+        plan: &FleetPlan,
         targets: Vec<Arc<Target>>,
         outlets: Outlets,
-    ) -> std::io::Result<StageTwoThread> {
+    ) -> std::io::Result<FleetThread> {
         let numbers = Arc::<FleetNumbers>::default();
         let (inlet, messages) = Inlet::new(Arc::clone(&numbers));
         let plan = plan.clone();
         let work = move || Work::<W>::new(engine, plan, &targets, outlets, numbers).run(messages);
         let job = W::spawn("stage-two", work)?;
-        Ok(StageTwoThread { inlet: Arc::new(inlet), job })
+        Ok(FleetThread { inlet: Arc::new(inlet), job })
     }
 
     /// The inlet for hosts.
@@ -67,11 +67,11 @@ impl StageTwoThread {
     }
 
     /// Changes to other definitions, hosts and sinks.
-    pub fn follow(&self, plan: &StageTwo, targets: Vec<Arc<Target>>, outlets: Outlets) {
+    pub fn follow(&self, plan: &FleetPlan, targets: Vec<Arc<Target>>, outlets: Outlets) {
         self.inlet.order(Message::Follow(Box::new(plan.clone()), targets, outlets));
     }
 
-    /// Ends the thread, as there are no definitions across hosts any more. All its series end.
+    /// Ends the thread, as there are no definitions over the fleet any more. All its series end.
     pub fn leave(self) {
         self.inlet.order(Message::Leave);
     }
@@ -85,7 +85,7 @@ impl StageTwoThread {
 
 /// The work of the thread.
 struct Work<W: World> {
-    plan: StageTwo,
+    plan: FleetPlan,
     aggregates: Aggregates,
     outlets: Outlets,
     numbers: Arc<FleetNumbers>,
@@ -98,7 +98,7 @@ struct Work<W: World> {
 impl<W: World> Work<W> {
     fn new(
         engine: Arc<Engine>,
-        plan: StageTwo,
+        plan: FleetPlan,
         targets: &[Arc<Target>],
         outlets: Outlets,
         numbers: Arc<FleetNumbers>,
@@ -184,7 +184,7 @@ impl<W: World> Work<W> {
         }
     }
 
-    fn follow(&mut self, plan: StageTwo, targets: &[Arc<Target>], outlets: Outlets) {
+    fn follow(&mut self, plan: FleetPlan, targets: &[Arc<Target>], outlets: Outlets) {
         if self.plan.is_same(&plan) {
             self.aggregates.collector.set_targets(targets);
         } else {
@@ -215,7 +215,7 @@ impl<W: World> Work<W> {
     }
 }
 
-fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> Aggregates {
+fn aggregates(engine: Arc<Engine>, plan: &FleetPlan, targets: &[Arc<Target>]) -> Aggregates {
     let definitions = Arc::clone(&plan.definitions);
     let sinks_of = |name: &str| plan.sinks_of(name);
     let mut aggregates = Aggregates::new(engine, definitions, plan.schedule, &sinks_of);
@@ -226,11 +226,11 @@ fn aggregates(engine: Arc<Engine>, plan: &StageTwo, targets: &[Arc<Target>]) -> 
 
 /// The first complete slot from a time on. In the present slot some hosts were due before the
 /// start.
-fn first_slot(plan: &StageTwo, time: Nanos) -> Slot {
+fn first_slot(plan: &FleetPlan, time: Nanos) -> Slot {
     Slot(slot_of(plan, time).0 + 1)
 }
 
 /// The slot of a time.
-fn slot_of(plan: &StageTwo, time: Nanos) -> Slot {
+fn slot_of(plan: &FleetPlan, time: Nanos) -> Slot {
     crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
 }
