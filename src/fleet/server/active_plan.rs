@@ -10,23 +10,24 @@ use super::running_sinks::Sinks;
 use crate::engine::{Backend, Engine};
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
-use crate::fleet::numbers::HostNumbers;
 use crate::fleet::plan::Plan;
 use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::outlets::Outlets;
-use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::World;
 
 /// A plan that is being carried out.
 pub struct ActivePlan<W: World> {
     pub(super) config: Config,
     pub(super) engine: Arc<Engine>,
-    newest: Arc<NewestFrames>,
-    pub(super) hosts: Fleet,
+    /// The newest frames, for a listener.
+    pub newest: Arc<NewestFrames>,
+    /// The threads of hosts.
+    pub hosts: Fleet,
     /// The thread that computes over the fleet.
     pub(super) fleet: Option<FleetThread>,
-    pub(super) sinks: Sinks,
+    /// The running sinks.
+    pub sinks: Sinks,
     world: PhantomData<fn() -> W>,
 }
 
@@ -118,26 +119,6 @@ impl<W: World> ActivePlan<W> {
         self.sinks.stop(deadline)
     }
 
-    /// The newest frames, for a listener.
-    pub fn newest(&self) -> &Arc<NewestFrames> {
-        &self.newest
-    }
-
-    /// Place of the sink whose metrics a listener shows.
-    pub fn shown(&self) -> Option<SinkPlace> {
-        self.sinks.shown()
-    }
-
-    /// Counts of hosts.
-    pub fn numbers(&self) -> &Arc<HostNumbers> {
-        self.hosts.numbers()
-    }
-
-    /// The numbers of each sink, with its name.
-    pub fn sink_numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.sinks.numbers()
-    }
-
     /// For each thread, by name, a number that grows every second unless the thread is stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
         let hosts = self.hosts.beats().into_iter().enumerate();
@@ -195,7 +176,7 @@ mod tests {
         let over_fleet = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
         let refused = active.follow(plan("two", over_fleet));
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
-        let names: Vec<_> = active.sink_numbers().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = active.sinks.numbers().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["one".into()]);
         active.stop(Instant::now());
     }

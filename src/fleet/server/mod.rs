@@ -128,8 +128,8 @@ impl Server {
     pub fn start(origin: Origin, plan: Plan, stamps: Stamps) -> Result<Server, String> {
         let listen = listen(&plan);
         let active = ActivePlan::start(plan)?;
-        let listen = listen.map(|listen| Listen { sink: active.shown(), ..listen });
-        let newest = Arc::clone(active.newest());
+        let listen = listen.map(|listen| Listen { sink: active.sinks.shown(), ..listen });
+        let newest = Arc::clone(&active.newest);
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
@@ -178,12 +178,12 @@ impl Server {
 
     /// Slots of hosts that never began.
     pub fn missed(&self) -> u64 {
-        self.shared.read_plan(|all| all.numbers().missed.get())
+        self.shared.read_plan(|all| all.hosts.numbers().missed.get())
     }
 
     /// The numbers of each sink, with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.shared.read_plan(ActivePlan::sink_numbers)
+        self.shared.read_plan(|all| all.sinks.numbers())
     }
 
     /// The files of the server.
@@ -322,7 +322,7 @@ impl Shared {
         let removed = (known.len() + added).saturating_sub(hosts);
         if let (Some(listener), Some(files)) = (listener, files) {
             listener.renew(files);
-            listener.show(active.shown());
+            listener.show(active.sinks.shown());
         }
         Ok(Reread { hosts, added, removed })
     }

@@ -86,7 +86,7 @@ pub fn write(shared: &Shared, active: &ActivePlan<Machine>, writer: &mut Writer<
     // They are read once for all, as there may be very many.
     let conditions = active.hosts.conditions();
     hosts(writer, &conditions);
-    numbers(writer, active.numbers());
+    numbers(writer, active.hosts.numbers());
     if let Some(numbers) = active.fleet.as_ref().map(FleetThread::numbers) {
         for (name, help, number) in FLEET {
             counter(writer, name, help, number(numbers).get());
@@ -94,7 +94,7 @@ pub fn write(shared: &Shared, active: &ActivePlan<Machine>, writer: &mut Writer<
     }
     kinds(writer, active, &conditions);
     memory(writer, active, &conditions);
-    let sinks = active.sink_numbers();
+    let sinks = active.sinks.numbers();
     let sinks: Vec<_> = sinks.iter().map(|(name, numbers)| (&**name, &**numbers)).collect();
     of_sinks::write(writer, &sinks);
 }
@@ -185,9 +185,9 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
 /// Writes the counted bytes of each part, and the system's counts of the process.
 fn memory(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) {
     let programs = active.engine.program_bytes();
-    let sinks = active.sink_numbers();
+    let sinks = active.sinks.numbers();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
-    let newest = active.newest().bytes() as u64;
+    let newest = active.newest.bytes() as u64;
     let hosts: usize = conditions.iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let help = "Bytes of memory by part of the program, such as previous samples of hosts, rings of \
