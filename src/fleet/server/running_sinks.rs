@@ -212,7 +212,7 @@ impl Sink {
     fn options(&self, config: &config::Sink) -> Option<SenderOptions> {
         let SinkKind::RemoteWrite(remote) = &config.kind else { return None };
         let is_same = self.config.name == config.name && self.config.kind == config.kind;
-        (!is_same).then(|| receiver(self.place, config, remote))
+        (!is_same).then(|| SenderOptions::to(&config.name, self.place, remote))
     }
 
     /// Checks that it can change to a configuration.
@@ -295,7 +295,8 @@ fn start<W: World>(
             (job, Handle::Lines(lines))
         }
         SinkKind::RemoteWrite(remote) => {
-            let (change, job) = receiver(place, sink, remote).start::<W>(own, counts)?;
+            let (change, job) =
+                SenderOptions::to(&sink.name, place, remote).start::<W>(own, counts)?;
             (job, Handle::Sender(change))
         }
     };
@@ -324,7 +325,7 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
                 }
             }
             SinkKind::RemoteWrite(remote) => {
-                receiver(SinkPlace(0), sink, remote).check_files().err()
+                SenderOptions::to(&sink.name, SinkPlace(0), remote).check_files().err()
             }
         }?;
         Some(format!("sink `{}` would not start here: {problem}", sink.name))
@@ -345,16 +346,6 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
         Some(format!("group `{}` could not use a file here: {path}: {error}", group.name))
     };
     files.filter_map(problem).collect()
-}
-
-fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite) -> SenderOptions {
-    SenderOptions {
-        credentials: remote.credentials.clone(),
-        authorities: remote.authorities.clone(),
-        timeout: remote.timeout,
-        most_age: remote.max_age,
-        ..SenderOptions::to(&sink.name, place, remote.url.clone())
-    }
 }
 
 #[cfg(test)]
@@ -451,12 +442,8 @@ mod tests {
 
     fn sender(name: &str, url: &str, buffer: usize, timeout: u64) -> config::Sink {
         let remote = config::RemoteWrite {
-            url: Url::parse(url).expect("a URL"),
-            authorities: None,
-            authorities_then: Default::default(),
-            credentials: Credentials::None,
             timeout: Duration::from_secs(timeout),
-            max_age: Duration::from_secs(60),
+            ..config::RemoteWrite::to(Url::parse(url).expect("a URL"))
         };
         let span = Span::new(SourceId(0), 0, 0);
         let kind = SinkKind::RemoteWrite(Box::new(remote));
@@ -525,12 +512,8 @@ mod tests {
         let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[SinkPlace(0)], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
         let away = config::RemoteWrite {
-            url: Url::parse("http://nowhere/").expect("a URL"),
-            authorities: None,
-            authorities_then: Default::default(),
             credentials: Credentials::Bearer { token_file: "nosuch".into() },
-            timeout: Duration::from_secs(1),
-            max_age: Duration::from_secs(1),
+            ..config::RemoteWrite::to(Url::parse("http://nowhere/").expect("a URL"))
         };
         let refused = [shows(1), sink(1, SinkKind::RemoteWrite(Box::new(away)))];
         let Err((sinks, problem)) =

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::{Event, Schema, StaleReason};
 use pmderive::internal::fleet::labels::Labels;
-use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
 use pmderive::internal::fleet::sinks::outlets::Outlet;
-use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
@@ -23,7 +21,7 @@ use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
 use super::listener::{Own, listen};
-use super::{Host, RATES, eventually, far, get, now};
+use super::{Host, RATES, eventually, far, get, now, sender_to};
 
 /// The answer to a query at a time, or now: labels and value of each series, sorted.
 pub fn query(receiver: &Receiver, query: &str, at: Option<Nanos>) -> Vec<(String, f64)> {
@@ -135,9 +133,9 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
+    let mut options = sender_to(&url);
     // More messages than one.
-    options.most_samples = 5;
+    options.limits.most_samples = 5;
     let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
 
@@ -223,7 +221,7 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
     let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
+    let options = sender_to(&url);
     let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);
