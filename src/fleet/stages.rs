@@ -2,12 +2,11 @@
 //! definitions over the fleet on top of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
+use super::aggregates::{Aggregates, FleetDefinitions};
 use super::frame::{ExportedMetric, Schema};
 use super::sinks::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
@@ -15,9 +14,6 @@ use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};
 use crate::text::SourceMap;
-
-/// Any times, as there are no slots.
-const SCHEDULE: Schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
 
 /// Operands of aggregates on hosts with these definitions, as a selection. They are metrics by
 /// name, and expressions that hosts compute only for aggregates. With `is_open` hosts may have
@@ -45,7 +41,7 @@ pub fn across<'g>(
     source: &mut dyn MetadataSource,
 ) -> Result<Aggregates, SourceError> {
     let mut aggregates =
-        Aggregates::new(Arc::clone(engine), Arc::clone(definitions), SCHEDULE, &|_| SinkSet::NONE);
+        Aggregates::new(Arc::clone(engine), Arc::clone(definitions), &|_| SinkSet::NONE);
     for (hosts, is_open) in groups {
         let selection = operands_of(definitions, hosts, is_open);
         let mut of_hosts = Diagnostics::default();
@@ -62,8 +58,7 @@ pub fn across<'g>(
 /// Operations on different groups in definitions over the fleet: mistakes that need no metadata.
 pub fn different_groups(definitions: &Arc<FleetDefinitions>, language: Language) -> Diagnostics {
     let engine = Arc::new(Engine::new(language, Backend::Interp));
-    let mut aggregates =
-        Aggregates::new(engine, Arc::clone(definitions), SCHEDULE, &|_| SinkSet::NONE);
+    let mut aggregates = Aggregates::new(engine, Arc::clone(definitions), &|_| SinkSet::NONE);
     // Groups do not depend on metadata: these are invented.
     let numbers = definitions.operands.iter().map(|operand| ExportedMetric {
         name: Arc::clone(&operand.name),

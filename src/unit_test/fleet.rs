@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{PmStatus, Timestamp};
@@ -19,9 +18,7 @@ use super::report::{Report, unusable};
 use super::series::{self, SeriesSource, name_of};
 use crate::diag::Diagnostics;
 use crate::engine::{Definitions, Engine, Registered, Registry, Session, Space};
-use crate::fleet::aggregates::{
-    Aggregates, FleetDefinitions, HostMetrics, Schedule, of_hosts_counted,
-};
+use crate::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, of_hosts_counted};
 use crate::fleet::frame::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
@@ -126,11 +123,8 @@ impl<'t> Fleet<'t> {
         is_compared: bool,
         report: &mut Report,
     ) -> Result<Vec<Vec<String>>, SourceError> {
-        let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
         let mut aggregates =
-            Aggregates::new(Arc::clone(engine), Arc::clone(&self.definitions), schedule, &|_| {
-                SinkSet::NONE
-            });
+            Aggregates::new(Arc::clone(engine), Arc::clone(&self.definitions), &|_| SinkSet::NONE);
         let start = |host| self.start(case, host, hosts, engine);
         let mut running: Vec<RunningHost<'_>> =
             case.hosts.iter().map(start).collect::<Result<_, _>>()?;
@@ -146,7 +140,7 @@ impl<'t> Fleet<'t> {
             for one in &mut running {
                 one.step(self.file, slot, at, &mut aggregates);
             }
-            let events = aggregates.finish_at(slot, at);
+            let events = aggregates.finish(slot, at);
             let frame = events.iter().find_map(Event::frame);
             let mut digests = Vec::new();
             for (expected, told) in case.expected.iter().zip(&mut told) {

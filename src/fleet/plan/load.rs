@@ -11,13 +11,11 @@ use rustc_hash::FxHashSet;
 use super::exports::{
     DefinitionFiles, Export, check_series, check_sinks, exports, fleet_exports, with_series,
 };
-use super::{FleetPlan, Plan, PlannedGroup};
+use super::{FleetPlan, Plan, PlannedGroup, Schedule};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection};
 use crate::escape;
-use crate::fleet::aggregates::{
-    FleetDefinitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
-};
+use crate::fleet::aggregates::{FleetDefinitions, HostMetrics, Operand, OperandId, unknown_labels};
 use crate::fleet::config::{self, Access, Config, is_same_file};
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};

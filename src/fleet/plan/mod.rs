@@ -13,10 +13,11 @@ use std::time::Duration;
 use pmderive_runtime::context::ConnectOptions;
 use pmderive_runtime::position::Per;
 
-use super::aggregates::{FleetDefinitions, OperandId, Schedule};
+use super::aggregates::{FleetDefinitions, OperandId};
 use super::config::Config;
 use super::log::ToldMistakes;
 use super::sinks::sink_set::{SinkPlace, SinkSet};
+use super::slot::{Due, Nanos, Slot};
 use super::targets::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::stamps::Stamps;
@@ -94,6 +95,29 @@ impl FleetPlan {
     }
 }
 
+/// The times at which slots end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Length of a slot: the interval of the hosts.
+    pub interval: Duration,
+    /// Time after the end of a slot in which frames still count: [`MAX_GRACE`] intervals at most.
+    ///
+    /// [`MAX_GRACE`]: super::aggregates::MAX_GRACE
+    pub grace: Duration,
+}
+
+impl Schedule {
+    /// The slot of a time.
+    pub fn slot_of(&self, time: Nanos) -> Slot {
+        Due::new(self.interval, 0).slot_of(time)
+    }
+
+    /// The time of the engine's clock at which a slot must be finished.
+    pub fn due(&self, slot: Slot) -> Nanos {
+        slot.end(self.interval).after(self.grace)
+    }
+}
+
 impl Plan {
     /// Sets the places of sinks, parallel to the sinks of the configuration. Until then the
     /// position in the configuration is the place. A sink that goes on keeps its place at any
@@ -132,5 +156,17 @@ impl PlannedGroup {
             && self.connects_as(other)
             && self.exports == other.exports
             && self.selection == other.selection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_due_after_their_grace() {
+        let schedule =
+            Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
+        assert_eq!(schedule.due(Slot(3)), Nanos(48_000_000_000));
     }
 }

@@ -120,7 +120,7 @@ impl<W: World> Work<W> {
                 }
             }
             let now = W::now();
-            let due = self.aggregates.due(self.next);
+            let due = self.plan.schedule.due(self.next);
             if due <= now {
                 self.finish(now);
                 continue;
@@ -158,12 +158,13 @@ impl<W: World> Work<W> {
     }
 
     fn finish(&mut self, now: Nanos) {
-        for event in self.aggregates.finish(self.next) {
+        let at = self.next.end(self.plan.schedule.interval);
+        for event in self.aggregates.finish(self.next, at) {
             self.offer(event);
         }
         self.numbers.slots.add(1);
         // After a pause of the whole machine only slots that may be in their grace time count.
-        let newest = slot_of(&self.plan, now).0;
+        let newest = self.plan.schedule.slot_of(now).0;
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(MAX_GRACE.into())));
         self.numbers.kept_bytes.set(self.aggregates.collector.bytes() as u64);
         let (dropped, refused) =
@@ -190,9 +191,10 @@ impl<W: World> Work<W> {
         } else {
             let definitions = Arc::clone(&plan.definitions);
             let sinks_of = |name: &str| plan.sinks_of(name);
-            self.aggregates.follow(definitions, plan.schedule, &sinks_of, targets);
+            let has_other_slots = plan.schedule.interval != self.plan.schedule.interval;
+            self.aggregates.follow(definitions, has_other_slots, &sinks_of, targets);
             self.aggregates.collector.set_operands(plan.operands.clone());
-            if plan.schedule.interval != self.plan.schedule.interval {
+            if has_other_slots {
                 self.next = first_slot(&plan, W::now());
             }
             self.told = ToldMistakes::default();
@@ -218,7 +220,7 @@ impl<W: World> Work<W> {
 fn aggregates(engine: Arc<Engine>, plan: &FleetPlan, targets: &[Arc<Target>]) -> Aggregates {
     let definitions = Arc::clone(&plan.definitions);
     let sinks_of = |name: &str| plan.sinks_of(name);
-    let mut aggregates = Aggregates::new(engine, definitions, plan.schedule, &sinks_of);
+    let mut aggregates = Aggregates::new(engine, definitions, &sinks_of);
     aggregates.collector.set_operands(plan.operands.clone());
     aggregates.collector.set_targets(targets);
     aggregates
@@ -227,10 +229,5 @@ fn aggregates(engine: Arc<Engine>, plan: &FleetPlan, targets: &[Arc<Target>]) ->
 /// The first complete slot from a time on. In the present slot some hosts were due before the
 /// start.
 fn first_slot(plan: &FleetPlan, time: Nanos) -> Slot {
-    Slot(slot_of(plan, time).0 + 1)
-}
-
-/// The slot of a time.
-fn slot_of(plan: &FleetPlan, time: Nanos) -> Slot {
-    crate::fleet::slot::Due::new(plan.schedule.interval, 0).slot_of(time)
+    Slot(plan.schedule.slot_of(time).0 + 1)
 }

@@ -12,8 +12,8 @@ use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    Shared, Shown, aggregates, column, definitions, exported, frame, instances, labels, schema,
-    shown, target,
+    Shared, Shown, aggregates, column, definitions, exported, finish, frame, instances, labels,
+    schema, shown, target,
 };
 use super::model::{DEFINITIONS, Has, Heard, Model, Number};
 
@@ -288,7 +288,7 @@ fn run(seed: u64, slots: u64) {
         }
         let counted = fleet.model.hosts(slot, "x", &["rack"]);
         let expected = comparable(fleet.model.finish(slot));
-        let events = fleet.alone.finish(Slot(slot));
+        let events = finish(&mut fleet.alone, slot);
         let found = shown(&events);
         for (group, numbers) in counted {
             let group = match group.as_str() {
