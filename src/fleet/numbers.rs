@@ -72,18 +72,6 @@ impl HostNumbers {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_stand_at_their_numbers() {
-        for (at, (reason, _)) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, at);
-        }
-    }
-}
-
 /// Counts of what is computed over the fleet.
 #[derive(Debug, Default)]
 pub struct FleetNumbers {
@@ -99,4 +87,16 @@ pub struct FleetNumbers {
     pub refused: Number,
     /// Bytes of hosts' values that are kept for slots.
     pub kept_bytes: Number,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_stand_at_their_numbers() {
+        for (at, (reason, _)) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, at);
+        }
+    }
 }

@@ -27,6 +27,7 @@ use crate::fleet::frame::{
     Event, ExportedId, ExportedMetric, Frame, Instances, Schema, StaleReason,
 };
 use crate::fleet::labels::Labels;
+use crate::fleet::numbers::FleetNumbers;
 use crate::fleet::sinks::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::targets::target::Target;
@@ -64,15 +65,6 @@ type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; `None` for hosts whose labels are unknown.
 type OfAggregate = (AggregateId, Option<GroupKey>);
 
-/// Counts of aggregates that got values and have none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
-    /// Sums of integers that overflowed 64 bits.
-    pub overflows: u64,
-    /// Quantiles of more values than the limit.
-    pub too_many_values: u64,
-}
-
 /// The evaluation of definitions over the fleet.
 pub struct Evaluation {
     pub(super) engine: Arc<Engine>,
@@ -100,7 +92,8 @@ pub struct Evaluation {
     origins: Per<ExportedId, Origin>,
     series: Series,
     target: Arc<Target>,
-    refused: Refused,
+    /// Counts aggregates that got values and have none.
+    pub numbers: Arc<FleetNumbers>,
     /// Texts of aggregates whose refusal was told.
     told: FxHashSet<Box<str>>,
     /// New warnings about these, each aggregate once.
@@ -159,7 +152,7 @@ impl Evaluation {
             origins: Per::default(),
             series: Series::default(),
             target: Arc::new(Target::fleet()),
-            refused: Refused::default(),
+            numbers: Arc::default(),
             told: FxHashSet::default(),
             warnings: Vec::new(),
             slowed: |_| Duration::ZERO,
@@ -236,11 +229,6 @@ impl Evaluation {
     /// Mistakes of definitions, as far as metadata are known.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
-    }
-
-    /// Counts of aggregates that got values and have none, since the start.
-    pub fn refused(&self) -> Refused {
-        self.refused
     }
 
     fn bind(&mut self) {
@@ -453,11 +441,11 @@ impl Evaluation {
                 }
                 Total::Nothing => {}
                 Total::Overflow => {
-                    self.refused.overflows += 1;
+                    self.numbers.refused.add(1);
                     refused = Some((group, "the sum has more than 64 bits".to_owned()));
                 }
                 Total::TooMany => {
-                    self.refused.too_many_values += 1;
+                    self.numbers.refused.add(1);
                     let most = MAX_QUANTILE_VALUES;
                     refused = Some((group, format!("there are more than {most} values")));
                 }

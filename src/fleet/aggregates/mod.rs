@@ -51,9 +51,9 @@ mod source;
 use std::sync::Arc;
 
 pub use aggregate::{AggregateId, Function};
-pub use collect::{Collector, DropCounts};
+pub use collect::Collector;
 pub use definitions::{FleetDefinitions, unknown_labels};
-pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
+pub use evaluate::{Evaluation, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, MAX_KNOWN};
 pub use host_metrics::HostMetrics;
 pub use merge::Merged;

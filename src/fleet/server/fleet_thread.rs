@@ -105,6 +105,8 @@ impl<W: World> Work<W> {
     ) -> Work<W> {
         let mut aggregates = aggregates(engine, &plan, targets);
         aggregates.evaluation.slowed = W::slowed;
+        aggregates.evaluation.numbers = Arc::clone(&numbers);
+        aggregates.collector.numbers = Arc::clone(&numbers);
         let next = first_slot(&plan, W::now());
         let world = PhantomData;
         Work { plan, aggregates, outlets, numbers, next, told: ToldMistakes::default(), world }
@@ -167,11 +169,6 @@ impl<W: World> Work<W> {
         let newest = self.plan.schedule.slot_of(now).0;
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(MAX_GRACE.into())));
         self.numbers.kept_bytes.set(self.aggregates.collector.bytes() as u64);
-        let (dropped, refused) =
-            (self.aggregates.collector.dropped(), self.aggregates.evaluation.refused());
-        self.numbers.late.set(dropped.late);
-        self.numbers.unexpected.set(dropped.unexpected);
-        self.numbers.refused.set(refused.overflows + refused.too_many_values);
         for warning in self.aggregates.take_warnings() {
             tracing::warn!("{warning}");
         }

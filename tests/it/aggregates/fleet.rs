@@ -134,6 +134,11 @@ pub fn aggregates(definitions: &Arc<FleetDefinitions>) -> Aggregates {
     Aggregates::new(engine(), Arc::clone(definitions), &|_| samples::sinks(&[0]))
 }
 
+/// Frames that came late, and those of unexpected hosts.
+pub fn dropped(collector: &Collector) -> (u64, u64) {
+    (collector.numbers.late.get(), collector.numbers.unexpected.get())
+}
+
 /// Ends a slot of a fleet.
 pub fn finish(fleet: &mut Aggregates, slot: u64) -> Vec<Event> {
     fleet.finish(Slot(slot), Slot(slot).end(INTERVAL))

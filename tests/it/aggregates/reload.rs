@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts};
+use pmderive::internal::fleet::aggregates::Aggregates;
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::sink_set::SinkSet;
@@ -12,8 +12,8 @@ use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{InstId, Semantics, ValueType};
 
 use super::fleet::{
-    INTERVAL, aggregates, column, definitions, exported, finish, frame, frame_of, instances,
-    schema, shown, target,
+    INTERVAL, aggregates, column, definitions, dropped, exported, finish, frame, frame_of,
+    instances, schema, shown, target,
 };
 
 const BEFORE: &str = "f.old = max(x)\nf.rate = rate(sum(n) by (rack))\nf.sum = sum(x) by (rack)\n";
@@ -43,7 +43,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
         fleet.collector.frame(&frame);
     }
-    assert_eq!(fleet.collector.dropped(), DropCounts::default());
+    assert_eq!(dropped(&fleet.collector), (0, 0));
 }
 
 /// Identifiers of groups by name, of one metric.

@@ -9,8 +9,8 @@ use pmderive::internal::fleet::targets::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    aggregates, column, computed, definitions, exported, finish, frame, frame_of, instances,
-    schema, shown, target,
+    aggregates, column, computed, definitions, dropped, exported, finish, frame, frame_of,
+    instances, schema, shown, target,
 };
 
 /// Five hosts in two racks, one of which says itself where it stands, and one
@@ -245,10 +245,10 @@ fn hosts_are_counted_by_what_became_of_them() {
     fleet.collector.frame(&frame(&hosts[5], "", 3, &other, &value()));
     fleet.collector.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
     let events = finish(&mut fleet, 3);
-    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (0, 0));
+    assert_eq!(dropped(&fleet.collector), (0, 0));
     fleet.collector.frame(&frame(&hosts[7], "", 3, &first, &value()));
     fleet.collector.frame(&frame(&target("x", ""), "", 4, &first, &value()));
-    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (1, 1));
+    assert_eq!(dropped(&fleet.collector), (1, 1));
     let shown = shown(&events);
     let number = |what: &str, group: &str| {
         let name = format!("{{aggregate=\"sum(x) by (rack)\",{group}}}");
@@ -470,7 +470,7 @@ fn quantiles_of_too_many_values_have_no_value() {
         let count = MAX_QUANTILE_VALUES as u64 + u64::from(has_one_more);
         assert_eq!(shown(&events)["f.n"][""], count);
     }
-    assert_eq!(fleet.evaluation.refused().too_many_values, 1);
+    assert_eq!(fleet.evaluation.numbers.refused.get(), 1);
     let expected = "`quantile(1, x)` has no value: there are more than 65536 values";
     assert_eq!(fleet.take_warnings(), [expected]);
 }
@@ -490,7 +490,7 @@ fn sums_that_overflow_are_told_once() {
         assert_eq!(values(&finish(&mut fleet, slot)), "");
         told.extend(fleet.take_warnings());
     }
-    assert_eq!(fleet.evaluation.refused().overflows, 3);
+    assert_eq!(fleet.evaluation.numbers.refused.get(), 3);
     let expected =
         r#"`sum(x) by (rack)` has no value for {rack="a"}: the sum has more than 64 bits"#;
     assert_eq!(told, [expected]);
@@ -519,16 +519,16 @@ fn frames_that_do_not_fit_have_no_value() {
     for slot in 10..100 {
         fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
-    assert_eq!(fleet.collector.dropped().late, 86);
+    assert_eq!(fleet.collector.numbers.late.get(), 86);
     // One that is older than all that are open counts nowhere, and neither does its failure.
-    let late = fleet.collector.dropped().late;
+    let late = fleet.collector.numbers.late.get();
     fleet.collector.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
-    assert_eq!(fleet.collector.dropped().late, late + 1);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 1);
     fleet.collector.failed(&hosts[0], Slot(95));
     assert_eq!(values(&finish(&mut fleet, 96)), "=3");
     assert_eq!(values(&finish(&mut fleet, 99)), "=3");
     // So are those of slots that are skipped.
-    assert_eq!(fleet.collector.dropped().late, late + 3);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 3);
     fleet.collector.frame(&frame(&hosts[0], "", 2, &schema, &[]));
-    assert_eq!(fleet.collector.dropped().late, late + 4);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 4);
 }
