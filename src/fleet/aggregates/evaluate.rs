@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{CarriedPositions, carry};
 use super::definitions::FleetDefinitions;
-use super::groups::{FleetDomain, GroupKey};
+use super::groups::{FleetDomain, GroupKey, GroupingDomains};
 use super::merge::Merged;
 use super::operand::References;
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Total};
@@ -60,8 +60,6 @@ pub fn of_hosts_counted(name: &str) -> bool {
 
 /// Getter of one number of hosts.
 type HostCount = fn(&Hosts) -> u32;
-/// An instance of a host: group, host, and name of the instance.
-type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; `None` for hosts whose labels are unknown.
 type OfAggregate = (AggregateId, Option<GroupKey>);
 
@@ -77,13 +75,8 @@ pub struct Evaluation {
     diagnostics: Diagnostics,
     evaluator: Evaluator,
     workspace: Workspace,
-    /// The groups of each grouping.
-    groups: Per<GroupingId, FleetDomain<GroupKey>>,
-    /// The instances of hosts in rankings, for each grouping.
-    of_hosts: Per<GroupingId, FleetDomain<OfHost>>,
+    domains: Per<GroupingId, GroupingDomains>,
     of_aggregates: FleetDomain<OfAggregate>,
-    /// Versions of both for which the source has instance domains.
-    named: Per<GroupingId, (u64, u64)>,
     /// The members of each aggregate's groups in the slot before.
     members: Per<AggregateId, FxHashMap<InstId, u128>>,
     exports: Vec<SelectedDefinition>,
@@ -130,7 +123,6 @@ impl Evaluation {
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Evaluation {
         let (selection, exports) = chosen(&definitions, sinks);
-        let groupings = definitions.groupings.len();
         let mut identifiers = Identifiers::default();
         identifiers.follow(&definitions);
         Evaluation {
@@ -142,10 +134,8 @@ impl Evaluation {
             diagnostics: Diagnostics::default(),
             evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
             workspace: Workspace::default(),
-            groups: (0..groupings).map(|_| FleetDomain::default()).collect(),
-            of_hosts: (0..groupings).map(|_| FleetDomain::default()).collect(),
+            domains: definitions.groupings.iter().map(|_| GroupingDomains::default()).collect(),
             of_aggregates: FleetDomain::default(),
-            named: Per::all(groupings, (0, 0)),
             members: Per::all(definitions.aggregates.len(), FxHashMap::default()),
             exports,
             schema: Arc::new(Schema { metrics: Per::default() }),
@@ -168,8 +158,7 @@ impl Evaluation {
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &carried.operands);
-        self.groups = carry(std::mem::take(&mut self.groups), &carried.groupings);
-        self.of_hosts = carry(std::mem::take(&mut self.of_hosts), &carried.groupings);
+        self.domains = carry(std::mem::take(&mut self.domains), &carried.groupings);
         self.members = carry(std::mem::take(&mut self.members), &carried.aggregates);
         let aggregates = carried.aggregates.enumerate();
         let now: FxHashMap<AggregateId, AggregateId> =
@@ -195,8 +184,7 @@ impl Evaluation {
                 source::know(&mut self.source, of, operand, reference);
             }
         }
-        // The new source has no instances yet.
-        self.named = Per::all(self.definitions.groupings.len(), (u64::MAX, u64::MAX));
+        self.domains.iter_mut().for_each(GroupingDomains::forget_told);
     }
 
     /// Adopts the metadata of operands, and checks the definitions with them.
@@ -316,7 +304,7 @@ impl Evaluation {
         let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
         let mut heads: Vec<(Status, Arc<Instances>)> = Vec::with_capacity(self.origins.len());
         let mut lanes = Lanes::default();
-        let (groups, of_hosts) = (&self.groups, &self.of_hosts);
+        let domains = &self.domains;
         let former = |position: ExportedId| -> Option<&Arc<Instances>> {
             Some(self.series.heads(&self.schema)?.get(position)?.1)
         };
@@ -341,8 +329,8 @@ impl Evaluation {
                         lanes.push_values(&values, usize::MAX);
                         let instances =
                             instances(values.instances, former(position), |id| match (*domain)? {
-                                DomainOf::Groups(grouping) => named(&groups[grouping], id),
-                                DomainOf::Hosts(grouping) => named(&of_hosts[grouping], id),
+                                DomainOf::Groups(grouping) => named(&domains[grouping].groups, id),
+                                DomainOf::Hosts(grouping) => named(&domains[grouping].of_hosts, id),
                             });
                         (values.status, instances)
                     }
@@ -390,7 +378,7 @@ impl Evaluation {
         merged: &Merged,
         counted: &mut Vec<(InstId, Hosts)>,
     ) -> Vec<InstId> {
-        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
+        let Evaluation { definitions, source, domains, of_aggregates, .. } = self;
         let aggregate = &definitions.aggregates[at];
         let labels = &definitions.groupings[aggregate.grouping];
         let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
@@ -413,7 +401,8 @@ impl Evaluation {
             });
             counted.push((counts.id, partial.hosts));
             let Some(key) = key else { continue };
-            let group = groups[aggregate.grouping].entry(key, of_key).id;
+            let domains = &mut domains[aggregate.grouping];
+            let group = domains.groups.entry(key, of_key).id;
             let id = if labels.is_empty() { -1 } else { group };
             if partial.count > 0 {
                 now.insert(id, partial.members);
@@ -434,8 +423,8 @@ impl Evaluation {
                             (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
                         let place = [("instance", &*one.host), ("instname", &*one.instance)];
                         let place = place.into_iter().filter(|(_, value)| !value.is_empty());
-                        let domain = &mut of_hosts[aggregate.grouping];
-                        metric.ids.push(domain.entry(&own, || of_key().chain(place)).id);
+                        let entry = domains.of_hosts.entry(&own, || of_key().chain(place));
+                        metric.ids.push(entry.id);
                         metric.bits.push(one.bits);
                     }
                 }
@@ -454,7 +443,8 @@ impl Evaluation {
         if let Some((group, reason)) = refused
             && self.told.insert(aggregate.text.clone())
         {
-            let of_group = groups[aggregate.grouping].of_id(group).filter(|_| !labels.is_empty());
+            let groups = &domains[aggregate.grouping].groups;
+            let of_group = groups.of_id(group).filter(|_| !labels.is_empty());
             let of_group = of_group.map_or(String::new(), |group| format!(" for {}", group.name));
             self.warnings.push(format!("`{}` has no value{of_group}: {reason}", aggregate.text));
         }
@@ -490,22 +480,20 @@ impl Evaluation {
     /// If there are too many, forgets groups without hosts, and instances that the slot before
     /// did not rank.
     fn forget(&mut self, merged: &Merged) {
-        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
-        let is_full =
-            |grouping: GroupingId| groups[grouping].is_full() || of_hosts[grouping].is_full();
-        if !of_aggregates.is_full() && !groups.positions().any(is_full) {
+        let Evaluation { definitions, source, domains, of_aggregates, .. } = self;
+        if !of_aggregates.is_full() && !domains.iter().any(GroupingDomains::is_full) {
             return;
         }
-        for grouping in groups.positions() {
+        for grouping in domains.positions() {
             let all = definitions.aggregates.enumerate();
             let its = || all.clone().filter(|(_, one)| one.grouping == grouping).map(|(at, _)| at);
             let keys: FxHashSet<&GroupKey> =
                 its().flat_map(|at| merged.groups(at)).filter_map(|(key, _)| key).collect();
-            groups[grouping].keep(|entry| keys.contains(&entry.key));
+            domains[grouping].groups.keep(|entry| keys.contains(&entry.key));
             let feed = source.feed();
             let ids: FxHashSet<InstId> =
                 its().flat_map(|at| feed.ids(MetricId::of_aggregate(at)).iter().copied()).collect();
-            of_hosts[grouping].keep(|entry| ids.contains(&entry.id));
+            domains[grouping].of_hosts.keep(|entry| ids.contains(&entry.id));
         }
         let keys: FxHashSet<OfAggregate> = definitions
             .aggregates
@@ -517,18 +505,15 @@ impl Evaluation {
 
     /// Adds new instances to the source.
     fn name_instances(&mut self) {
-        for grouping in self.groups.positions() {
-            let named = &mut self.named[grouping];
-            let (groups, of_hosts) = (&self.groups[grouping], &self.of_hosts[grouping]);
-            let now = (groups.version(), of_hosts.version());
-            if *named == now {
+        for grouping in self.domains.positions() {
+            let domains = &mut self.domains[grouping];
+            if !domains.note_told() {
                 continue;
             }
             let metadata = self.source.metadata();
             let indom = |domain| self.identifiers.indom(domain);
-            metadata.set_instances(indom(DomainOf::Groups(grouping)), groups.instances());
-            metadata.set_instances(indom(DomainOf::Hosts(grouping)), of_hosts.instances());
-            *named = now;
+            metadata.set_instances(indom(DomainOf::Groups(grouping)), domains.groups.instances());
+            metadata.set_instances(indom(DomainOf::Hosts(grouping)), domains.of_hosts.instances());
         }
     }
 }
