@@ -173,19 +173,13 @@ impl<'t> Fleet<'t> {
         let selection: Vec<&Registered> = operands_of(&self.definitions, hosts, false);
         let mut found = Diagnostics::default();
         session.choose(&selection, &mut found)?;
-        let mut metrics: Vec<(ExportedMetric, usize)> = session
-            .metrics()
-            .iter()
-            .enumerate()
-            .filter_map(|(at, metric)| Some((ExportedMetric::of(metric, SinkSet::NONE, None)?, at)))
-            .collect();
-        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        let (metrics, positions): (Vec<ExportedMetric>, Vec<usize>) = metrics.into_iter().unzip();
+        let metrics = session.metrics().iter().enumerate();
+        let exported = |(at, metric)| Some((ExportedMetric::of(metric, SinkSet::NONE, None)?, at));
+        let (schema, positions) = Schema::sorted(metrics.filter_map(exported));
         let labels: Labels =
             host.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let target = Target::new(host.name.clone(), HostSpec::local(), labels, GroupId(0));
-        let schema = Arc::new(Schema { metrics: metrics.into() });
-        let (target, space) = (Arc::new(target), Space::default());
+        let (target, schema, space) = (Arc::new(target), Arc::new(schema), Space::default());
         Ok(RunningHost { host, target, session, space, schema, positions, gaps: 0 })
     }
 

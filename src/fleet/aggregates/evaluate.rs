@@ -226,10 +226,8 @@ impl Evaluation {
         // No rate spans the time in which its definition was absent.
         self.evaluator.forget_absent();
         self.diagnostics = self.mistakes(&compiled);
-        let metrics = self.metrics(&compiled);
-        self.origins = metrics.iter().map(|(_, origin)| *origin).collect();
-        let schema =
-            Schema { metrics: metrics.into_iter().map(|(exported, _)| exported).collect() };
+        let (schema, origins) = self.schema_of(&compiled);
+        self.origins = origins.into();
         if *self.schema != schema {
             self.schema = Arc::new(schema);
         }
@@ -266,8 +264,8 @@ impl Evaluation {
         diagnostics
     }
 
-    /// The metrics of frames by name, each with the origin of its values.
-    fn metrics(&self, compiled: &Compiled) -> Vec<(ExportedMetric, Origin)> {
+    /// The metrics of frames, and the origin of the values of each.
+    fn schema_of(&self, compiled: &Compiled) -> (Schema, Vec<Origin>) {
         let defined = compiled.metrics.iter().zip(&self.exports).filter_map(|(metric, export)| {
             let exported = ExportedMetric::of(metric, export.sinks, export.help.clone())?;
             let (desc, output) = (metric.desc.ok()?, metric.output?);
@@ -287,9 +285,7 @@ impl Evaluation {
             };
             (exported, Origin::Hosts(*number))
         });
-        let mut metrics: Vec<(ExportedMetric, Origin)> = defined.chain(of_hosts).collect();
-        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        metrics
+        Schema::sorted(defined.chain(of_hosts))
     }
 
     /// Evaluates a slot whose values have the time `at`. Returns the events of ended series,
