@@ -12,7 +12,7 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, Schedule};
+use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics};
 use pmderive::internal::fleet::frame::{ExportedMetric, Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::{self, Given};
@@ -89,9 +89,8 @@ fn frames() -> (Vec<Arc<Target>>, Vec<Frame>) {
 fn stage_two(criterion: &mut Criterion) {
     let definitions = definitions();
     let (targets, mut frames) = frames();
-    let schedule = Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
     let engine = Arc::new(Engine::new(LANGUAGE, Backend::Auto));
-    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), schedule, &|_| SinkSet::NONE);
+    let mut fleet = Aggregates::new(engine, Arc::clone(&definitions), &|_| SinkSet::NONE);
     fleet.collector.set_targets(&targets);
     let mut slot = 0;
     let mut group = criterion.benchmark_group("stage two of 10,000 hosts");
@@ -105,7 +104,7 @@ fn stage_two(criterion: &mut Criterion) {
             let begun = Instant::now();
             frames.iter().for_each(|frame| fleet.collector.frame(frame));
             let fed = Instant::now();
-            black_box(fleet.finish(Slot(slot)));
+            black_box(fleet.finish(Slot(slot), Slot(slot).end(Duration::from_secs(10))));
             feeding += fed - begun;
             finishing += fed.elapsed();
         }

@@ -72,6 +72,23 @@ impl HostNumbers {
     }
 }
 
+/// Counts of what is computed over the fleet.
+#[derive(Debug, Default)]
+pub struct FleetNumbers {
+    /// Slots that were computed.
+    pub slots: Number,
+    /// Frames that came after their slot's grace time, or whose slot was skipped.
+    pub late: Number,
+    /// Frames of hosts that are no longer targets.
+    pub unexpected: Number,
+    /// Frames for which there was no room.
+    pub overflow: Number,
+    /// Aggregates without a value: too many values for a quantile, or a sum that overflowed.
+    pub refused: Number,
+    /// Bytes of hosts' values that are kept for slots.
+    pub kept_bytes: Number,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

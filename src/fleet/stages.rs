@@ -2,12 +2,11 @@
 //! definitions over the fleet on top of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::aggregates::{Aggregates, FleetDefinitions, Schedule};
+use super::aggregates::{Aggregates, FleetDefinitions};
 use super::frame::{ExportedMetric, Schema};
 use super::sinks::sink_set::SinkSet;
 use crate::diag::{Code, Diagnostics};
@@ -16,20 +15,17 @@ use crate::engine::{Backend, Engine, Registered, Registry};
 use crate::lint::{lint_definitions, lint_expressions};
 use crate::text::SourceMap;
 
-/// Any times, as there are no slots.
-const SCHEDULE: Schedule = Schedule { interval: Duration::from_secs(1), grace: Duration::ZERO };
-
 /// Operands of aggregates on hosts with these definitions, as a selection. They are metrics by
 /// name, and expressions that hosts compute only for aggregates. With `is_open` hosts may have
 /// other metrics, too.
 pub fn operands_of<'d>(
-    across: &'d FleetDefinitions,
+    definitions: &'d FleetDefinitions,
     hosts: &'d Registry,
     is_open: bool,
 ) -> Vec<&'d Registered> {
-    let named = across.operands.iter().filter(|operand| operand.computed.is_none());
+    let named = definitions.operands.iter().filter(|operand| operand.computed.is_none());
     let named = named.filter_map(|operand| hosts.get(&operand.name));
-    named.chain(across.computed_by(hosts, is_open)).collect()
+    named.chain(definitions.computed_by(hosts, is_open)).collect()
 }
 
 /// The aggregates of definitions over the fleet, for each group of definitions of hosts. The
@@ -40,14 +36,14 @@ pub fn operands_of<'d>(
 /// The source failed.
 pub fn across<'g>(
     engine: &Arc<Engine>,
-    across: &Arc<FleetDefinitions>,
+    definitions: &Arc<FleetDefinitions>,
     groups: impl IntoIterator<Item = (&'g Registry, bool)>,
     source: &mut dyn MetadataSource,
 ) -> Result<Aggregates, SourceError> {
     let mut aggregates =
-        Aggregates::new(Arc::clone(engine), Arc::clone(across), SCHEDULE, &|_| SinkSet::NONE);
+        Aggregates::new(Arc::clone(engine), Arc::clone(definitions), &|_| SinkSet::NONE);
     for (hosts, is_open) in groups {
-        let selection = operands_of(across, hosts, is_open);
+        let selection = operands_of(definitions, hosts, is_open);
         let mut of_hosts = Diagnostics::default();
         let compiled = engine.compile(hosts, &selection, source, &mut of_hosts)?;
         let metrics = compiled
@@ -60,11 +56,11 @@ pub fn across<'g>(
 }
 
 /// Operations on different groups in definitions over the fleet: mistakes that need no metadata.
-pub fn different_groups(across: &Arc<FleetDefinitions>, language: Language) -> Diagnostics {
+pub fn different_groups(definitions: &Arc<FleetDefinitions>, language: Language) -> Diagnostics {
     let engine = Arc::new(Engine::new(language, Backend::Interp));
-    let mut aggregates = Aggregates::new(engine, Arc::clone(across), SCHEDULE, &|_| SinkSet::NONE);
+    let mut aggregates = Aggregates::new(engine, Arc::clone(definitions), &|_| SinkSet::NONE);
     // Groups do not depend on metadata: these are invented.
-    let numbers = across.operands.iter().map(|operand| ExportedMetric {
+    let numbers = definitions.operands.iter().map(|operand| ExportedMetric {
         name: Arc::clone(&operand.name),
         value_type: ValueType::F64,
         semantics: Semantics::Instant,

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{PmStatus, Timestamp};
@@ -19,9 +18,7 @@ use super::report::{Report, unusable};
 use super::series::{self, SeriesSource, name_of};
 use crate::diag::Diagnostics;
 use crate::engine::{Definitions, Engine, Registered, Registry, Session, Space};
-use crate::fleet::aggregates::{
-    Aggregates, FleetDefinitions, HostMetrics, Schedule, of_hosts_counted,
-};
+use crate::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, of_hosts_counted};
 use crate::fleet::frame::columns::{Columns, Heads, Lanes};
 use crate::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
 use crate::fleet::labels::Labels;
@@ -37,7 +34,7 @@ pub struct Fleet<'t> {
     registry: Registry,
     /// True if all files of definitions over the fleet could be read.
     is_whole: bool,
-    across: Arc<FleetDefinitions>,
+    definitions: Arc<FleetDefinitions>,
 }
 
 /// A host of a case.
@@ -79,8 +76,8 @@ impl<'t> Fleet<'t> {
             expressions.extend(parse(&expected.subject, file, &registry, sources, diagnostics));
         }
         let metrics = HostMetrics::of_groups([hosts]);
-        let across = FleetDefinitions::read(&registry, &expressions, &metrics, diagnostics);
-        Fleet { file, registry, is_whole, across: Arc::new(across) }
+        let definitions = FleetDefinitions::read(&registry, &expressions, &metrics, diagnostics);
+        Fleet { file, registry, is_whole, definitions: Arc::new(definitions) }
     }
 
     /// Runs a case, once for each backend.
@@ -112,11 +109,8 @@ impl<'t> Fleet<'t> {
         first: &mut [Vec<Option<String>>],
         report: &mut Report,
     ) -> Result<(), SourceError> {
-        let schedule = Schedule { interval: case.interval, grace: Duration::ZERO };
         let mut aggregates =
-            Aggregates::new(Arc::clone(engine), Arc::clone(&self.across), schedule, &|_| {
-                SinkSet::NONE
-            });
+            Aggregates::new(Arc::clone(engine), Arc::clone(&self.definitions), &|_| SinkSet::NONE);
         let start = |host| self.start(case, host, hosts, engine);
         let mut running: Vec<RunningHost<'_>> =
             case.hosts.iter().map(start).collect::<Result<_, _>>()?;
@@ -131,7 +125,7 @@ impl<'t> Fleet<'t> {
             for one in &mut running {
                 one.step(self.file, slot, at, &mut aggregates);
             }
-            let events = aggregates.finish_at(slot, at);
+            let events = aggregates.finish(slot, at);
             let frame = events.iter().find_map(Event::frame);
             let time = (step, series::time_of(case, step));
             for ((expected, told), first) in case.expected.iter().zip(&mut told).zip(first) {
@@ -157,22 +151,16 @@ impl<'t> Fleet<'t> {
         let source = series::source(self.file, case, &host.samples);
         let shared = Definitions::from(hosts.clone());
         let mut session = Session::new(Arc::clone(engine), shared, source);
-        let selection: Vec<&Registered> = operands_of(&self.across, hosts, false);
+        let selection: Vec<&Registered> = operands_of(&self.definitions, hosts, false);
         let mut found = Diagnostics::default();
         session.choose(&selection, &mut found)?;
-        let mut metrics: Vec<(ExportedMetric, usize)> = session
-            .metrics()
-            .iter()
-            .enumerate()
-            .filter_map(|(at, metric)| Some((ExportedMetric::of(metric, SinkSet::NONE, None)?, at)))
-            .collect();
-        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        let (metrics, positions): (Vec<ExportedMetric>, Vec<usize>) = metrics.into_iter().unzip();
+        let metrics = session.metrics().iter().enumerate();
+        let exported = |(at, metric)| Some((ExportedMetric::of(metric, SinkSet::NONE, None)?, at));
+        let (schema, positions) = Schema::sorted(metrics.filter_map(exported));
         let labels: Labels =
             host.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let target = Target::new(host.name.clone(), HostSpec::local(), labels, GroupId(0));
-        let schema = Arc::new(Schema { metrics: metrics.into() });
-        let (target, space) = (Arc::new(target), Space::default());
+        let (target, schema, space) = (Arc::new(target), Arc::new(schema), Space::default());
         Ok(RunningHost { host, target, session, space, schema, positions, gaps: 0 })
     }
 
@@ -187,7 +175,7 @@ impl<'t> Fleet<'t> {
         if of_hosts_counted(text) {
             return None;
         }
-        let known = self.across.selection.iter().find(|one| *one.name == *text);
+        let known = self.definitions.selection.iter().find(|one| *one.name == *text);
         match known {
             Some(one) => mistake(one, aggregates.evaluation.diagnostics()),
             None if self.registry.get(text).is_some() => Some(MISTAKEN.to_owned()),

@@ -366,10 +366,10 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
         }
     });
     let scrapes = Rc::<RefCell<Vec<Scrape>>>::default();
-    let sink = active.shown().expect("there is a listener's sink");
+    let sink = active.sinks.shown().expect("there is a listener's sink");
     let scraping = tokio::task::spawn_local(scrape_now_and_then(
         case.clone(),
-        Arc::clone(active.newest()),
+        Arc::clone(&active.newest),
         sink,
         Rc::clone(&scrapes),
     ));
@@ -425,8 +425,8 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
     let end = Simulated::elapsed();
     scraping.abort();
     telling_now_and_then.iter().for_each(|task| task.abort());
-    let of_sinks = active.sink_numbers();
-    let numbers = active.numbers();
+    let of_sinks = active.sinks.numbers();
+    let numbers = active.hosts.numbers();
     let mut numbers = Numbers {
         started: numbers.started.get(),
         answered: numbers.answered.get(),
@@ -480,7 +480,7 @@ async fn simulate_with(case: &Case, to: Option<ToChecking>) -> Run {
 
 /// How many lines of JSON there are.
 fn lines(active: &ActivePlan<Simulated>) -> u64 {
-    active.sink_numbers()[0].1.events.get()
+    active.sinks.numbers()[0].1.events.get()
 }
 
 /// Looks at some hosts, and at the fleet itself, at moments by the seed.

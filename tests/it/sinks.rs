@@ -12,9 +12,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use pmderive::internal::fleet::config::RemoteWrite;
 use pmderive::internal::fleet::frame::{Event, ExportedMetric, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
+use pmderive::internal::fleet::sinks::client::Url;
+use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
 use pmderive::internal::fleet::sinks::samples;
+use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::targets::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
@@ -22,6 +26,12 @@ use pmderive_runtime::model::{Semantics, ValueType};
 /// A deadline that no test waits for.
 fn far() -> tokio::time::Instant {
     tokio::time::Instant::now() + Duration::from_secs(60)
+}
+
+/// Options of a sender to a receiver.
+fn sender_to(url: &str) -> SenderOptions {
+    let receiver = RemoteWrite::to(Url::parse(url).expect("a URL"));
+    SenderOptions::to("test", SinkPlace(0), &receiver)
 }
 
 /// A host with a few metrics of all kinds, which sink 0 wants.

@@ -21,7 +21,7 @@ use crate::cli::samples::run::Sink as _;
 use crate::cli::samples::time::DEFAULT_INTERVAL;
 use crate::cli::stop::Stop;
 use crate::engine::{Compiled, Engine};
-use crate::fleet::aggregates::{Aggregates, Schedule};
+use crate::fleet::aggregates::Aggregates;
 use crate::fleet::config::Limits;
 use crate::fleet::frame::sheet::Sheet;
 use crate::fleet::frame::{Event, Frame};
@@ -52,9 +52,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     let engine =
         Engine::of_this_machine(selected.language(), backend).with_kind_limit(limits.kinds);
     let engine = Arc::new(engine);
-    let schedule = Schedule { interval, grace: Duration::ZERO };
     let across = Arc::clone(&selected.across);
-    let mut aggregates = Aggregates::new(Arc::clone(&engine), across, schedule, &|_| SinkSet::NONE);
+    let mut aggregates = Aggregates::new(Arc::clone(&engine), across, &|_| SinkSet::NONE);
     aggregates.evaluation.slowed = Machine::slowed;
     aggregates.collector.set_targets(&selected.targets);
     let group = selected.group(interval, deadline).map_err(Stop::Usage)?;
@@ -79,7 +78,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<ExitSta
     for number in 0.. {
         let (slot, at) = (Slot(number), Machine::now());
         let frames = run.sample(slot, &mut hosts, &mut aggregates)?;
-        let of_fleet = aggregates.finish_at(slot, at);
+        let of_fleet = aggregates.finish(slot, at);
         outcome = outcome.max(run.tell(&hosts, &mut aggregates));
         run.messages.warnings_of(&engine);
         let primes = *primes.get_or_insert_with(|| {

@@ -23,21 +23,13 @@ use super::operand::{OperandId, Reference, References};
 use super::shard::{Scratch, Shard, ShardPartials};
 use crate::fleet::frame::columns::Column;
 use crate::fleet::frame::{Frame, Schema};
+use crate::fleet::numbers::FleetNumbers;
 use crate::fleet::slot::Slot;
 use crate::fleet::targets::target::{GroupId, SHARDS, Target};
 
 /// Most slots that are open at once: one, those that begin in its grace time, and the one that
 /// begins when that is over.
 const MAX_OPEN: usize = MAX_GRACE as usize + 2;
-
-/// Counts of frames that were dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DropCounts {
-    /// Frames that came after their slot was over, or whose slot was skipped.
-    pub late: u64,
-    /// Frames of unexpected hosts.
-    pub unexpected: u64,
-}
 
 /// Collects the frames of hosts.
 #[derive(Debug)]
@@ -59,7 +51,8 @@ pub struct Collector {
     /// A slot that is over; the next one reuses its memory.
     spare: Option<OpenSlot>,
     finished: Option<Slot>,
-    dropped: DropCounts,
+    /// Counts dropped frames.
+    pub numbers: Arc<FleetNumbers>,
     warnings: Vec<String>,
     scratch: Scratch,
     /// True if no other process decides about the metadata of operands.
@@ -94,7 +87,7 @@ impl Collector {
             open: VecDeque::new(),
             spare: None,
             finished: None,
-            dropped: DropCounts::default(),
+            numbers: Arc::default(),
             warnings: Vec::new(),
             scratch: Scratch::default(),
             is_alone: false,
@@ -198,11 +191,11 @@ impl Collector {
     /// Adds the frame of a host.
     pub fn frame(&mut self, frame: &Frame) {
         let Some(&at) = self.by_name.get(&*frame.target.name) else {
-            self.dropped.unexpected += 1;
+            self.numbers.unexpected.add(1);
             return;
         };
         let Some(open) = self.open_at(frame.slot) else {
-            self.dropped.late += 1;
+            self.numbers.late.add(1);
             return;
         };
         let class = self.classes.class(&frame.schema, &self.definitions);
@@ -269,11 +262,6 @@ impl Collector {
         of_slots + self.hosts.iter().map(Host::bytes).sum::<usize>()
     }
 
-    /// Numbers of dropped frames.
-    pub fn dropped(&self) -> DropCounts {
-        self.dropped
-    }
-
     /// Forgets all slots, as slots have other numbers from now on.
     pub fn forget_slots(&mut self) {
         self.finished = None;
@@ -297,7 +285,7 @@ impl Collector {
         while let Some(open) = self.open.pop_front_if(|open| open.slot <= slot) {
             match open.slot == slot {
                 true => ended = Some(open),
-                false => self.dropped.late += open.frames(),
+                false => self.numbers.late.add(open.frames()),
             }
         }
         let mut ended = ended.unwrap_or_else(|| self.make_open(slot));
@@ -353,7 +341,7 @@ impl Collector {
         if is_full {
             // A caller that ends slots in time never comes here. The oldest slot is over.
             let skipped = self.open.pop_front_if(|_| at > 0);
-            self.dropped.late += skipped.as_ref().map_or(0, OpenSlot::frames);
+            self.numbers.late.add(skipped.as_ref().map_or(0, OpenSlot::frames));
             let ended = Some(skipped.map_or(slot, |open| open.slot));
             self.finished = self.finished.max(ended);
         }

@@ -18,9 +18,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::aggregate::{Aggregate, AggregateId, GroupingId};
 use super::host_metrics::HostMetrics;
 use super::operand::OperandId;
-use super::reading::{FleetParts, Operand, Reader, Unchanged};
+use super::reading::{Operand, Reader, Unchanged};
 use crate::bind::{name_in, references};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Language;
 use crate::engine::{Registered, Registry, needed, report_cycles};
 use crate::fleet::targets::target::Target;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, PerNode, Spanned};
@@ -41,10 +42,11 @@ pub struct FleetDefinitions {
     /// The labels of each different `by`; empty for all hosts together.
     pub groupings: Per<GroupingId, Box<[Box<str>]>>,
     /// Each label of a `by`, at its first place in the texts.
-    labels: Box<[Spanned<Box<str>>]>,
+    pub(super) labels: Vec<Spanned<Box<str>>>,
     /// Texts of the definitions whose evaluated form has more than the text.
     pub(super) written: FxHashMap<Arc<str>, String>,
-    pub(super) unchanged: Box<[Unchanged]>,
+    /// Metrics that tell where members have not changed.
+    pub(super) unchanged: Vec<Unchanged>,
 }
 
 impl FleetDefinitions {
@@ -68,29 +70,33 @@ impl FleetDefinitions {
                 computed.push(Arc::new(Registered { expr: Arc::new(expr), ..(**one).clone() }));
             }
         }
-        let FleetParts { aggregates, operands, groupings, labels, unchanged } = reader.into_found();
+        let mut found = reader.into_found();
         report_cycles(registry, diagnostics);
         let all = registry.definitions().iter().chain(expressions);
         let written = all.map(|one| (&one.name, &*one.expr));
-        let expressions = computed;
         let read: FxHashMap<&str, Expr> =
             read.into_iter().map(|(one, expr)| (&*one.name, expr)).collect();
         let is_difference =
             |(_, node): (ExprId, &Node)| matches!(node.kind, NodeKind::Temporal { .. });
         let with_aggregates = registry.with_expressions(|one| read.get(&*one.name).cloned());
         let written = written.filter(|(_, expr)| expr.nodes().any(is_difference));
-        let written = written.map(|(name, expr)| (Arc::clone(name), print_expr(expr))).collect();
-        let registry = with_aggregates;
-        let selection = registry.definitions().iter().cloned().chain(expressions).collect();
+        found.written = written.map(|(name, expr)| (Arc::clone(name), print_expr(expr))).collect();
+        found.selection = with_aggregates.definitions().iter().cloned().chain(computed).collect();
+        found.registry = with_aggregates;
+        found
+    }
+
+    /// No definitions.
+    pub(super) fn none(language: Language) -> FleetDefinitions {
         FleetDefinitions {
-            registry,
-            selection,
-            aggregates,
-            operands,
-            groupings,
-            labels: labels.into(),
-            written,
-            unchanged: unchanged.into(),
+            registry: Registry::new(language),
+            selection: Box::default(),
+            aggregates: Per::default(),
+            operands: Per::default(),
+            groupings: Per::default(),
+            labels: Vec::new(),
+            written: FxHashMap::default(),
+            unchanged: Vec::new(),
         }
     }
 

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::aggregate::{AggregateId, GroupingId};
 use super::carry::{CarriedPositions, carry};
 use super::definitions::FleetDefinitions;
-use super::groups::{FleetDomain, GroupKey};
+use super::groups::{FleetDomain, GroupKey, GroupingDomains};
 use super::merge::Merged;
 use super::operand::References;
 use super::partial::{Hosts, MAX_QUANTILE_VALUES, Total};
@@ -27,6 +27,7 @@ use crate::fleet::frame::{
     Event, ExportedId, ExportedMetric, Frame, Instances, Schema, StaleReason,
 };
 use crate::fleet::labels::Labels;
+use crate::fleet::numbers::FleetNumbers;
 use crate::fleet::sinks::sink_set::SinkSet;
 use crate::fleet::slot::{Nanos, Slot};
 use crate::fleet::targets::target::Target;
@@ -59,19 +60,8 @@ pub fn of_hosts_counted(name: &str) -> bool {
 
 /// Getter of one number of hosts.
 type HostCount = fn(&Hosts) -> u32;
-/// An instance of a host: group, host, and name of the instance.
-type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; `None` for hosts whose labels are unknown.
 type OfAggregate = (AggregateId, Option<GroupKey>);
-
-/// Counts of aggregates that got values and have none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
-    /// Sums of integers that overflowed 64 bits.
-    pub overflows: u64,
-    /// Quantiles of more values than the limit.
-    pub too_many_values: u64,
-}
 
 /// The evaluation of definitions over the fleet.
 pub struct Evaluation {
@@ -85,13 +75,8 @@ pub struct Evaluation {
     diagnostics: Diagnostics,
     evaluator: Evaluator,
     workspace: Workspace,
-    /// The groups of each grouping.
-    groups: Per<GroupingId, FleetDomain<GroupKey>>,
-    /// The instances of hosts in rankings, for each grouping.
-    of_hosts: Per<GroupingId, FleetDomain<OfHost>>,
+    domains: Per<GroupingId, GroupingDomains>,
     of_aggregates: FleetDomain<OfAggregate>,
-    /// Versions of both for which the source has instance domains.
-    named: Per<GroupingId, (u64, u64)>,
     /// The members of each aggregate's groups in the slot before.
     members: Per<AggregateId, FxHashMap<InstId, u128>>,
     exports: Vec<SelectedDefinition>,
@@ -100,7 +85,8 @@ pub struct Evaluation {
     origins: Per<ExportedId, Origin>,
     series: Series,
     target: Arc<Target>,
-    refused: Refused,
+    /// Counts aggregates that got values and have none.
+    pub numbers: Arc<FleetNumbers>,
     /// Texts of aggregates whose refusal was told.
     told: FxHashSet<Box<str>>,
     /// New warnings about these, each aggregate once.
@@ -137,7 +123,6 @@ impl Evaluation {
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Evaluation {
         let (selection, exports) = chosen(&definitions, sinks);
-        let groupings = definitions.groupings.len();
         let mut identifiers = Identifiers::default();
         identifiers.follow(&definitions);
         Evaluation {
@@ -149,17 +134,15 @@ impl Evaluation {
             diagnostics: Diagnostics::default(),
             evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
             workspace: Workspace::default(),
-            groups: (0..groupings).map(|_| FleetDomain::default()).collect(),
-            of_hosts: (0..groupings).map(|_| FleetDomain::default()).collect(),
+            domains: definitions.groupings.iter().map(|_| GroupingDomains::default()).collect(),
             of_aggregates: FleetDomain::default(),
-            named: Per::all(groupings, (0, 0)),
             members: Per::all(definitions.aggregates.len(), FxHashMap::default()),
             exports,
             schema: Arc::new(Schema { metrics: Per::default() }),
             origins: Per::default(),
             series: Series::default(),
             target: Arc::new(Target::fleet()),
-            refused: Refused::default(),
+            numbers: Arc::default(),
             told: FxHashSet::default(),
             warnings: Vec::new(),
             slowed: |_| Duration::ZERO,
@@ -175,8 +158,7 @@ impl Evaluation {
         (self.selection, self.exports) = chosen(&definitions, sinks);
         self.identifiers.follow(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &carried.operands);
-        self.groups = carry(std::mem::take(&mut self.groups), &carried.groupings);
-        self.of_hosts = carry(std::mem::take(&mut self.of_hosts), &carried.groupings);
+        self.domains = carry(std::mem::take(&mut self.domains), &carried.groupings);
         self.members = carry(std::mem::take(&mut self.members), &carried.aggregates);
         let aggregates = carried.aggregates.enumerate();
         let now: FxHashMap<AggregateId, AggregateId> =
@@ -202,8 +184,7 @@ impl Evaluation {
                 source::know(&mut self.source, of, operand, reference);
             }
         }
-        // The new source has no instances yet.
-        self.named = Per::all(self.definitions.groupings.len(), (u64::MAX, u64::MAX));
+        self.domains.iter_mut().for_each(GroupingDomains::forget_told);
     }
 
     /// Adopts the metadata of operands, and checks the definitions with them.
@@ -238,11 +219,6 @@ impl Evaluation {
         &self.diagnostics
     }
 
-    /// Counts of aggregates that got values and have none, since the start.
-    pub fn refused(&self) -> Refused {
-        self.refused
-    }
-
     fn bind(&mut self) {
         // A source in memory does not fail.
         let Ok(compiled) = self.engine.bind(&self.selection, &mut self.source) else { return };
@@ -250,10 +226,8 @@ impl Evaluation {
         // No rate spans the time in which its definition was absent.
         self.evaluator.forget_absent();
         self.diagnostics = self.mistakes(&compiled);
-        let metrics = self.metrics(&compiled);
-        self.origins = metrics.iter().map(|(_, origin)| *origin).collect();
-        let schema =
-            Schema { metrics: metrics.into_iter().map(|(exported, _)| exported).collect() };
+        let (schema, origins) = self.schema_of(&compiled);
+        self.origins = origins.into();
         if *self.schema != schema {
             self.schema = Arc::new(schema);
         }
@@ -290,8 +264,8 @@ impl Evaluation {
         diagnostics
     }
 
-    /// The metrics of frames by name, each with the origin of its values.
-    fn metrics(&self, compiled: &Compiled) -> Vec<(ExportedMetric, Origin)> {
+    /// The metrics of frames, and the origin of the values of each.
+    fn schema_of(&self, compiled: &Compiled) -> (Schema, Vec<Origin>) {
         let defined = compiled.metrics.iter().zip(&self.exports).filter_map(|(metric, export)| {
             let exported = ExportedMetric::of(metric, export.sinks, export.help.clone())?;
             let (desc, output) = (metric.desc.ok()?, metric.output?);
@@ -311,9 +285,7 @@ impl Evaluation {
             };
             (exported, Origin::Hosts(*number))
         });
-        let mut metrics: Vec<(ExportedMetric, Origin)> = defined.chain(of_hosts).collect();
-        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        metrics
+        Schema::sorted(defined.chain(of_hosts))
     }
 
     /// Evaluates a slot whose values have the time `at`. Returns the events of ended series,
@@ -328,7 +300,7 @@ impl Evaluation {
         let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
         let mut heads: Vec<(Status, Arc<Instances>)> = Vec::with_capacity(self.origins.len());
         let mut lanes = Lanes::default();
-        let (groups, of_hosts) = (&self.groups, &self.of_hosts);
+        let domains = &self.domains;
         let former = |position: ExportedId| -> Option<&Arc<Instances>> {
             Some(self.series.heads(&self.schema)?.get(position)?.1)
         };
@@ -353,8 +325,8 @@ impl Evaluation {
                         lanes.push_values(&values, usize::MAX);
                         let instances =
                             instances(values.instances, former(position), |id| match (*domain)? {
-                                DomainOf::Groups(grouping) => named(&groups[grouping], id),
-                                DomainOf::Hosts(grouping) => named(&of_hosts[grouping], id),
+                                DomainOf::Groups(grouping) => named(&domains[grouping].groups, id),
+                                DomainOf::Hosts(grouping) => named(&domains[grouping].of_hosts, id),
                             });
                         (values.status, instances)
                     }
@@ -402,7 +374,7 @@ impl Evaluation {
         merged: &Merged,
         counted: &mut Vec<(InstId, Hosts)>,
     ) -> Vec<InstId> {
-        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
+        let Evaluation { definitions, source, domains, of_aggregates, .. } = self;
         let aggregate = &definitions.aggregates[at];
         let labels = &definitions.groupings[aggregate.grouping];
         let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
@@ -425,7 +397,8 @@ impl Evaluation {
             });
             counted.push((counts.id, partial.hosts));
             let Some(key) = key else { continue };
-            let group = groups[aggregate.grouping].entry(key, of_key).id;
+            let domains = &mut domains[aggregate.grouping];
+            let group = domains.groups.entry(key, of_key).id;
             let id = if labels.is_empty() { -1 } else { group };
             if partial.count > 0 {
                 now.insert(id, partial.members);
@@ -446,18 +419,18 @@ impl Evaluation {
                             (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
                         let place = [("instance", &*one.host), ("instname", &*one.instance)];
                         let place = place.into_iter().filter(|(_, value)| !value.is_empty());
-                        let domain = &mut of_hosts[aggregate.grouping];
-                        metric.ids.push(domain.entry(&own, || of_key().chain(place)).id);
+                        let entry = domains.of_hosts.entry(&own, || of_key().chain(place));
+                        metric.ids.push(entry.id);
                         metric.bits.push(one.bits);
                     }
                 }
                 Total::Nothing => {}
                 Total::Overflow => {
-                    self.refused.overflows += 1;
+                    self.numbers.refused.add(1);
                     refused = Some((group, "the sum has more than 64 bits".to_owned()));
                 }
                 Total::TooMany => {
-                    self.refused.too_many_values += 1;
+                    self.numbers.refused.add(1);
                     let most = MAX_QUANTILE_VALUES;
                     refused = Some((group, format!("there are more than {most} values")));
                 }
@@ -466,7 +439,8 @@ impl Evaluation {
         if let Some((group, reason)) = refused
             && self.told.insert(aggregate.text.clone())
         {
-            let of_group = groups[aggregate.grouping].of_id(group).filter(|_| !labels.is_empty());
+            let groups = &domains[aggregate.grouping].groups;
+            let of_group = groups.of_id(group).filter(|_| !labels.is_empty());
             let of_group = of_group.map_or(String::new(), |group| format!(" for {}", group.name));
             self.warnings.push(format!("`{}` has no value{of_group}: {reason}", aggregate.text));
         }
@@ -502,22 +476,20 @@ impl Evaluation {
     /// If there are too many, forgets groups without hosts, and instances that the slot before
     /// did not rank.
     fn forget(&mut self, merged: &Merged) {
-        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
-        let is_full =
-            |grouping: GroupingId| groups[grouping].is_full() || of_hosts[grouping].is_full();
-        if !of_aggregates.is_full() && !groups.positions().any(is_full) {
+        let Evaluation { definitions, source, domains, of_aggregates, .. } = self;
+        if !of_aggregates.is_full() && !domains.iter().any(GroupingDomains::is_full) {
             return;
         }
-        for grouping in groups.positions() {
+        for grouping in domains.positions() {
             let all = definitions.aggregates.enumerate();
             let its = || all.clone().filter(|(_, one)| one.grouping == grouping).map(|(at, _)| at);
             let keys: FxHashSet<&GroupKey> =
                 its().flat_map(|at| merged.groups(at)).filter_map(|(key, _)| key).collect();
-            groups[grouping].keep(|entry| keys.contains(&entry.key));
+            domains[grouping].groups.keep(|entry| keys.contains(&entry.key));
             let feed = source.feed();
             let ids: FxHashSet<InstId> =
                 its().flat_map(|at| feed.ids(MetricId::of_aggregate(at)).iter().copied()).collect();
-            of_hosts[grouping].keep(|entry| ids.contains(&entry.id));
+            domains[grouping].of_hosts.keep(|entry| ids.contains(&entry.id));
         }
         let keys: FxHashSet<OfAggregate> = definitions
             .aggregates
@@ -529,18 +501,15 @@ impl Evaluation {
 
     /// Adds new instances to the source.
     fn name_instances(&mut self) {
-        for grouping in self.groups.positions() {
-            let named = &mut self.named[grouping];
-            let (groups, of_hosts) = (&self.groups[grouping], &self.of_hosts[grouping]);
-            let now = (groups.version(), of_hosts.version());
-            if *named == now {
+        for grouping in self.domains.positions() {
+            let domains = &mut self.domains[grouping];
+            if !domains.note_told() {
                 continue;
             }
             let metadata = self.source.metadata();
             let indom = |domain| self.identifiers.indom(domain);
-            metadata.set_instances(indom(DomainOf::Groups(grouping)), groups.instances());
-            metadata.set_instances(indom(DomainOf::Hosts(grouping)), of_hosts.instances());
-            *named = now;
+            metadata.set_instances(indom(DomainOf::Groups(grouping)), domains.groups.instances());
+            metadata.set_instances(indom(DomainOf::Hosts(grouping)), domains.of_hosts.instances());
         }
     }
 }

@@ -12,9 +12,41 @@ use crate::fleet::sinks::text;
 /// Values of the labels that a `by` names, in its order; none without a `by`.
 pub type GroupKey = Arc<[Box<str>]>;
 
+/// An instance of a host: group, host, and name of the instance.
+pub type OfHost = (GroupKey, Arc<str>, Arc<str>);
+
 /// Most groups of one `by`, and most ranked instances of hosts: as many as a fleet has hosts.
 /// Beyond that, absent ones are forgotten.
 pub const MAX_KNOWN: usize = 100_000;
+
+/// The instance domains of a grouping.
+#[derive(Debug, Default)]
+pub struct GroupingDomains {
+    /// Its groups.
+    pub groups: FleetDomain<GroupKey>,
+    /// The instances of hosts in its rankings.
+    pub of_hosts: FleetDomain<OfHost>,
+    /// Versions of both for which the source has instance domains.
+    told: (u64, u64),
+}
+
+impl GroupingDomains {
+    /// True if absent instances should be forgotten first.
+    pub fn is_full(&self) -> bool {
+        self.groups.is_full() || self.of_hosts.is_full()
+    }
+
+    /// Notes that the source gets these instances. False if it has them already.
+    pub fn note_told(&mut self) -> bool {
+        let now = (self.groups.version, self.of_hosts.version);
+        std::mem::replace(&mut self.told, now) != now
+    }
+
+    /// Notes that there is a new source, without instances.
+    pub fn forget_told(&mut self) {
+        self.told = (u64::MAX, u64::MAX);
+    }
+}
 
 /// An instance domain of the fleet: things with labels, as instances of a metric.
 #[derive(Debug)]
@@ -77,11 +109,6 @@ impl<K: Clone + Eq + std::hash::Hash> FleetDomain<K> {
     /// Identifiers and names of all instances.
     pub fn instances(&self) -> Vec<(InstId, Box<str>)> {
         self.entries.iter().map(|one| (one.id, Box::from(&*one.name))).collect()
-    }
-
-    /// A number that grows with every new instance.
-    pub fn version(&self) -> u64 {
-        self.version
     }
 
     /// The instance with an identifier.

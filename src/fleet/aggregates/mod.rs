@@ -1,5 +1,5 @@
-//! Aggregates across hosts: definitions over the fleet (stage two), evaluated once a slot from
-//! the frames of the hosts (stage one). This module does no input or output and reads no clock.
+//! Aggregates across hosts: definitions over the fleet, evaluated once a slot from the frames of
+//! the hosts. This module does no input or output and reads no clock.
 //!
 //! ```text
 //! frames ──► Collector ── ShardPartials, by shard ──► Merged ──► Evaluation ──► Event
@@ -49,12 +49,11 @@ mod shard;
 mod source;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use aggregate::{AggregateId, Function};
-pub use collect::{Collector, DropCounts};
+pub use collect::Collector;
 pub use definitions::{FleetDefinitions, unknown_labels};
-pub use evaluate::{Evaluation, Refused, counts_of_hosts, of_hosts_counted};
+pub use evaluate::{Evaluation, counts_of_hosts, of_hosts_counted};
 pub use groups::{FleetDomain, MAX_KNOWN};
 pub use host_metrics::HostMetrics;
 pub use merge::Merged;
@@ -72,26 +71,16 @@ use crate::engine::Engine;
 /// Most intervals of grace. Each is one more slot of every host's values in memory.
 pub const MAX_GRACE: u32 = 2;
 
-/// The times at which slots end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    /// Length of a slot: the interval of the hosts.
-    pub interval: Duration,
-    /// Time after the end of a slot in which frames still count: [`MAX_GRACE`] intervals at most.
-    pub grace: Duration,
-}
-
 /// Definitions over the fleet in a process that watches all hosts.
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use std::time::Duration;
 /// # use pmderive::diag::Diagnostics;
 /// # use pmderive::dialect::{Dialect, Language};
 /// # use pmderive::engine::{Backend, Engine, Registry};
-/// # use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics, Schedule};
+/// # use pmderive::internal::fleet::aggregates::{Aggregates, FleetDefinitions, HostMetrics};
 /// # use pmderive::internal::fleet::sinks::sink_set::SinkSet;
-/// # use pmderive::internal::fleet::slot::Slot;
+/// # use pmderive::internal::fleet::slot::{Nanos, Slot};
 /// # use pmderive::SourceMap;
 /// let language = Language { dialect: Dialect::Fixed, extensions: true };
 /// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
@@ -103,13 +92,11 @@ pub struct Schedule {
 /// assert!(diagnostics.is_empty());
 ///
 /// let engine = Arc::new(Engine::new(language, Backend::Auto));
-/// let ten = Duration::from_secs(10);
-/// let schedule = Schedule { interval: ten, grace: Duration::from_secs(8) };
-/// let mut fleet = Aggregates::new(engine, Arc::new(definitions), schedule, &|_| SinkSet::ALL);
+/// let mut fleet = Aggregates::new(engine, Arc::new(definitions), &|_| SinkSet::ALL);
 /// fleet.collector.set_targets(&[]);
 /// // For each frame of a host: fleet.collector.frame(&frame); for each slot without one:
-/// // fleet.collector.failed(&target, slot) or missed(&target, slot). At fleet.due(slot):
-/// for event in fleet.finish(Slot(7)) {
+/// // fleet.collector.failed(&target, slot) or missed(&target, slot). When the slot is over:
+/// for event in fleet.finish(Slot(7), Nanos(80_000_000_000)) {
 ///     // To the sinks.
 ///     assert!(event.target().is_fleet());
 /// }
@@ -119,7 +106,6 @@ pub struct Aggregates {
     pub collector: Collector,
     /// Evaluates the definitions, and knows their mistakes.
     pub evaluation: Evaluation,
-    schedule: Schedule,
 }
 
 impl Aggregates {
@@ -128,29 +114,25 @@ impl Aggregates {
     pub fn new(
         engine: Arc<Engine>,
         definitions: Arc<FleetDefinitions>,
-        schedule: Schedule,
         sinks: &dyn Fn(&str) -> SinkSet,
     ) -> Aggregates {
         Aggregates {
             collector: Collector::alone(Arc::clone(&definitions)),
             evaluation: Evaluation::new(engine, definitions, sinks),
-            schedule,
         }
     }
 
     /// Changes to other definitions and hosts. Unchanged state goes on: frames of open slots,
     /// groups and their identifiers, rates and series. Series that are gone end with the next
-    /// slot.
+    /// slot. With `has_other_slots` slots have other numbers from now on.
     pub fn follow(
         &mut self,
         definitions: Arc<FleetDefinitions>,
-        schedule: Schedule,
+        has_other_slots: bool,
         sinks: &dyn Fn(&str) -> SinkSet,
         targets: &[Arc<Target>],
     ) {
-        let has_other_slots = schedule.interval != self.schedule.interval;
         if has_other_slots {
-            // Slots have other numbers from now on.
             self.collector.forget_slots();
         }
         self.collector.follow(Arc::clone(&definitions), targets);
@@ -159,7 +141,6 @@ impl Aggregates {
             // Hosts are fetched at other moments of a slot.
             self.evaluation.forget_members();
         }
-        self.schedule = schedule;
     }
 
     /// Adopts the metadata of a class of hosts before its first frame, and checks the
@@ -176,20 +157,10 @@ impl Aggregates {
         warnings
     }
 
-    /// The time of the engine's clock at which a slot must be finished.
-    pub fn due(&self, slot: Slot) -> Nanos {
-        slot.end(self.schedule.interval).after(self.schedule.grace)
-    }
-
-    /// Ends a slot and all before it. Returns the events of ended series and a frame of the
-    /// fleet.
-    pub fn finish(&mut self, slot: Slot) -> Vec<Event> {
-        self.finish_at(slot, slot.end(self.schedule.interval))
-    }
-
-    /// Ends a slot whose values have the time `at`.
-    pub fn finish_at(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
-        let Aggregates { collector, evaluation, .. } = self;
+    /// Ends a slot, whose values have the time `at`, and all before it. Returns the events of
+    /// ended series and a frame of the fleet.
+    pub fn finish(&mut self, slot: Slot, at: Nanos) -> Vec<Event> {
+        let Aggregates { collector, evaluation } = self;
         // The first shard decides about the metadata.
         let mut merged: Option<Merged> = None;
         let definitions = Arc::clone(&evaluation.definitions);

@@ -8,13 +8,12 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::position::Per;
 use rustc_hash::FxHashMap;
 
-use super::aggregate::{Aggregate, AggregateId, Function, GroupingId};
+use super::aggregate::{Aggregate, AggregateId, Function};
+use super::definitions::FleetDefinitions;
 use super::evaluate::{counts_of_hosts, of_hosts_counted};
 use super::host_metrics::HostMetrics;
-use super::operand::OperandId;
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{Registered, Registry};
@@ -51,7 +50,7 @@ pub(super) struct Reader<'r> {
     hosts: &'r HostMetrics<'r>,
     diagnostics: &'r mut Diagnostics,
     by_text: FxHashMap<Box<str>, AggregateId>,
-    found: FleetParts,
+    found: FleetDefinitions,
     /// The aggregates that each definition needs, direct or not.
     used: FxHashMap<Arc<str>, Vec<AggregateId>>,
     /// The definition being read. Its own name in it means something else.
@@ -59,21 +58,6 @@ pub(super) struct Reader<'r> {
     /// Number of unknown names without a message: the mistakes of their definitions are
     /// reported already.
     untold: usize,
-}
-
-/// Parts that all definitions share.
-#[derive(Default)]
-pub(super) struct FleetParts {
-    /// Aggregates, each once.
-    pub aggregates: Per<AggregateId, Aggregate>,
-    /// Their operands.
-    pub operands: Per<OperandId, Operand>,
-    /// The labels of each different `by`.
-    pub groupings: Per<GroupingId, Box<[Box<str>]>>,
-    /// Each label, at its first place.
-    pub labels: Vec<Spanned<Box<str>>>,
-    /// Metrics that tell where members have not changed.
-    pub unchanged: Vec<Unchanged>,
 }
 
 /// An expression that contains aggregates across hosts.
@@ -104,14 +88,14 @@ impl<'r> Reader<'r> {
         hosts: &'r HostMetrics<'r>,
         diagnostics: &'r mut Diagnostics,
     ) -> Reader<'r> {
-        let (by_text, found, used) =
-            (FxHashMap::default(), FleetParts::default(), FxHashMap::default());
+        let (by_text, used) = (FxHashMap::default(), FxHashMap::default());
+        let found = FleetDefinitions::none(registry.language());
         let current = Arc::default();
         Reader { registry, hosts, diagnostics, by_text, found, used, current, untold: 0 }
     }
 
     /// The parts of all definitions.
-    pub fn into_found(self) -> FleetParts {
+    pub fn into_found(self) -> FleetDefinitions {
         self.found
     }
 
@@ -394,7 +378,7 @@ impl<'r> Reader<'r> {
         if let Some(at) = self.by_text.get(&text) {
             return *at;
         }
-        let FleetParts { aggregates, operands, groupings, labels: known_labels, .. } =
+        let FleetDefinitions { aggregates, operands, groupings, labels: known_labels, .. } =
             &mut self.found;
         let known = operands.position(|one| one.name == call.operand.name);
         let operand = known.unwrap_or_else(|| operands.push(call.operand));
@@ -416,7 +400,7 @@ impl<'r> Reader<'r> {
     /// Name of the metric that tells where the members of these aggregates have not changed.
     /// `None` if that does not matter, as in a ranking, whose instances are those of hosts.
     fn unchanged(&mut self, aggregates: impl Iterator<Item = AggregateId>) -> Option<Box<str>> {
-        let FleetParts { aggregates: all, unchanged, .. } = &mut self.found;
+        let FleetDefinitions { aggregates: all, unchanged, .. } = &mut self.found;
         let is_group = |at: &AggregateId| !all[*at].function.is_ranked();
         let mut aggregates: Vec<AggregateId> = aggregates.filter(is_group).collect();
         aggregates.sort_unstable();

@@ -166,6 +166,20 @@ pub struct RemoteWrite {
     pub max_age: Duration,
 }
 
+impl RemoteWrite {
+    /// A receiver without other settings.
+    pub fn to(url: Url) -> RemoteWrite {
+        RemoteWrite {
+            url,
+            authorities: None,
+            authorities_then: Stamps::default(),
+            credentials: Credentials::None,
+            timeout: Duration::from_secs(30),
+            max_age: Duration::from_secs(600),
+        }
+    }
+}
+
 /// The language without a setting in the file.
 pub const USUAL: Language = Language { dialect: Dialect::Fixed, extensions: true };
 

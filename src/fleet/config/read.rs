@@ -21,7 +21,6 @@ use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
 use crate::fleet::targets::target::SHARDS;
 use crate::fleet::targets::{LABEL_NAME_RULE, MAX_TEXT_BYTES, is_label_name, is_of_prometheus};
-use crate::stamps::Stamps;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
 use crate::text::document::{Document, Table, Times, Value, number_of};
@@ -398,13 +397,16 @@ impl Reader<'_> {
             let message = "this sink has no TLS, so `authorities` has no effect";
             self.document.error_with_help(span, message, "begin `url` with `https://`");
         }
+        let authorities = self.of(table, "authorities", Self::path);
+        let timeout = self.of(table, "timeout", Self::time);
+        let max_age = self.of(table, "max-age", Self::time);
+        let usual = RemoteWrite::to(url.ok()?);
         Some(RemoteWrite {
-            authorities: self.of(table, "authorities", Self::path),
-            authorities_then: Stamps::default(),
+            authorities,
             credentials: login.or(bearer).unwrap_or_default(),
-            timeout: self.of(table, "timeout", Self::time).unwrap_or(Duration::from_secs(30)),
-            max_age: self.of(table, "max-age", Self::time).unwrap_or(Duration::from_secs(600)),
-            url: url.ok()?,
+            timeout: timeout.unwrap_or(usual.timeout),
+            max_age: max_age.unwrap_or(usual.max_age),
+            ..usual
         })
     }
 

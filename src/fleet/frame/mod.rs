@@ -156,6 +156,14 @@ impl ExportedMetric {
 }
 
 impl Schema {
+    /// The schema with these metrics, by name. Returns what belongs to each in the same order.
+    pub fn sorted<T>(metrics: impl Iterator<Item = (ExportedMetric, T)>) -> (Schema, Vec<T>) {
+        let mut metrics: Vec<(ExportedMetric, T)> = metrics.collect();
+        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let (metrics, others): (Vec<ExportedMetric>, Vec<T>) = metrics.into_iter().unzip();
+        (Schema { metrics: metrics.into() }, others)
+    }
+
     /// Sinks that want any of the metrics.
     pub fn sinks(&self) -> SinkSet {
         self.metrics.iter().map(|metric| metric.sinks).fold(SinkSet::NONE, SinkSet::union)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::{Desk, Host, HostAnswer, Orders, Shared};
+use super::{Desk, Host, HostAnswer, Orders, Shared, Turn};
 use crate::fleet::condition::{HostError, Latest, State};
 use crate::fleet::frame::StaleReason;
 use crate::fleet::numbers::Reason;
@@ -33,31 +33,32 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
     let mut awaited: Option<Slot> = None;
     loop {
         let due = Due::new(orders.group.interval, orders.target.hash);
+        let turn = |slot| Turn { slot, orders: &orders, shared: &shared };
         match wake::<W>(due, latest, &mut awaited, &orders, &desk).await {
             Woken::Orders => {
                 let new = desk.orders.borrow().clone();
                 let now = W::now();
+                let turn = turn(due.slot_of(now));
                 let Some(new) = new else {
-                    let reason = StaleReason::TargetRemoved;
-                    return host.end(reason, due.slot_of(now), now, &orders, &shared);
+                    return host.end(StaleReason::TargetRemoved, now, turn);
                 };
                 let is_same = new.group.interval == orders.group.interval;
                 (latest, awaited) = (latest.filter(|_| is_same), awaited.filter(|_| is_same));
-                host.follow(&orders, &new, due.slot_of(now), now, &shared);
+                host.follow(&new, now, turn);
                 orders = new;
             }
             Woken::Over(first, next) => {
                 let first = latest.map_or(first, |latest| first.min(Slot(latest.0 + 1)));
                 shared.numbers.missed_late.add(next.0.saturating_sub(first.0));
-                host.miss(first, next, &orders, &shared);
+                host.miss(next, turn(first));
                 latest = Some(Slot(next.0.saturating_sub(1)));
             }
             Woken::Due(slot, lateness) => {
                 if let Some(latest) = latest {
-                    host.miss(Slot(latest.0 + 1), slot, &orders, &shared);
+                    host.miss(slot, turn(Slot(latest.0 + 1)));
                 }
                 latest = Some(slot);
-                host.take(slot, lateness, &orders, &shared).await;
+                host.take(lateness, turn(slot)).await;
             }
         }
     }
@@ -99,9 +100,10 @@ async fn wake<W: World>(
 }
 
 impl<W: World> Host<W> {
-    /// Counts the slots from `first` up to `next` as missed. The series of the host end, as
-    /// they have no values.
-    fn miss(&mut self, first: Slot, next: Slot, orders: &Orders, shared: &Shared) {
+    /// Counts the slots from that of the turn up to `next` as missed. The series of the host
+    /// end, as they have no values.
+    fn miss(&mut self, next: Slot, turn: Turn<'_>) {
+        let Turn { slot: first, orders, shared } = turn;
         let missed = next.0.saturating_sub(first.0);
         if missed == 0 {
             return;
@@ -114,20 +116,22 @@ impl<W: World> Host<W> {
                 latest.state = State::Missed;
             }
         });
-        self.missed(first, now, orders, shared);
-        // Stage two has forgotten slots that are long over.
+        self.is_behind_gap = true;
+        self.end(StaleReason::Missed, now, turn);
+        // The fleet's thread has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
             shared.outlets.borrow().missed(&orders.target, Slot(slot));
         }
     }
 
     /// Does a slot before its deadline, and writes down the result.
-    async fn take(&mut self, slot: Slot, lateness: Duration, orders: &Orders, shared: &Shared) {
+    async fn take(&mut self, lateness: Duration, turn: Turn<'_>) {
+        let Turn { slot, orders, shared } = turn;
         shared.numbers.started.add(1);
         shared.numbers.lateness.observe(lateness);
         let begun = W::now();
         let left = orders.group.deadline.saturating_sub(lateness);
-        let outcome = self.slot_within(left, slot, orders, shared).await;
+        let outcome = self.slot_within(left, turn).await;
         let outcome = outcome.map_err(Failure::of_group);
         let now = W::now();
         // Users who see no series any more should see the reason.
@@ -142,7 +146,7 @@ impl<W: World> Host<W> {
             Err(failure) => {
                 shared.numbers.failed(failure.reason);
                 shared.outlets.borrow().failed(&orders.target, slot);
-                self.failed(failure, slot, now, orders, shared);
+                self.failed(failure, now, turn);
             }
         }
     }
@@ -239,7 +243,8 @@ mod tests {
         target.spec = "nowhere".parse().expect("a specification");
         let mut host = Host::<FlawedMachine>::new(&orders);
         for slot in 1..=2 {
-            host.take(Slot(slot), Duration::ZERO, &orders, &shared).await;
+            let turn = Turn { slot: Slot(slot), orders: &orders, shared: &shared };
+            host.take(Duration::ZERO, turn).await;
             let latest = orders.condition.latest();
             assert_eq!(latest.state, State::Failing(Reason::Connect));
             let error = latest.error.expect("one").words;
@@ -259,11 +264,12 @@ mod tests {
             [(State::New, State::Missed), (State::Up, State::Missed), (failing, failing)]
         {
             orders.condition.update(|latest| (latest.state, latest.series) = (before, 7));
-            host.miss(Slot(3), Slot(5), &orders, &shared);
+            let turn = |slot| Turn { slot: Slot(slot), orders: &orders, shared: &shared };
+            host.miss(Slot(5), turn(3));
             let Latest { state, slot, series, .. } = orders.condition.latest();
             assert_eq!((state, slot, series), (after, Some(Slot(4)), 0));
             // None was missed.
-            host.miss(Slot(6), Slot(6), &orders, &shared);
+            host.miss(Slot(6), turn(6));
             assert_eq!(orders.condition.latest().slot, Some(Slot(4)));
         }
         assert_eq!(shared.numbers.missed.get(), 6);

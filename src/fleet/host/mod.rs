@@ -154,6 +154,14 @@ impl Desk {
     }
 }
 
+/// One turn of a host: its slot, and what the host reads there.
+#[derive(Clone, Copy)]
+struct Turn<'t> {
+    slot: Slot,
+    orders: &'t Orders,
+    shared: &'t Shared,
+}
+
 /// A host.
 struct Host<W: World> {
     context: AsyncHostContext<W::Transport>,
@@ -215,8 +223,9 @@ impl<W: World> Host<W> {
         }
     }
 
-    /// Changes to other orders. Unchanged state goes on.
-    fn follow(&mut self, old: &Orders, new: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
+    /// Changes to other orders than those of the turn. Unchanged state goes on.
+    fn follow(&mut self, new: &Orders, at: Nanos, turn: Turn<'_>) {
+        let old = turn.orders;
         if new.target.spec != old.target.spec || !new.group.connects_as(&old.group) {
             self.context = unconnected::<W>(new);
             self.has_failed = false;
@@ -225,46 +234,27 @@ impl<W: World> Host<W> {
         }
         if new.target.labels != old.target.labels {
             // Series with the old labels end.
-            self.end(StaleReason::TargetRemoved, slot, at, old, shared);
+            self.end(StaleReason::TargetRemoved, at, turn);
         }
     }
 
     /// Ends all series.
-    fn end(&mut self, why: StaleReason, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
-        if let Some((event, sinks)) = self.series.end(&orders.target, slot, at, why) {
-            shared.outlets.borrow().offer(event, sinks);
+    fn end(&mut self, why: StaleReason, at: Nanos, turn: Turn<'_>) {
+        if let Some((event, sinks)) = self.series.end(&turn.orders.target, turn.slot, at, why) {
+            turn.shared.outlets.borrow().offer(event, sinks);
         }
     }
 
-    fn failed(
-        &mut self,
-        failure: &Failure,
-        slot: Slot,
-        at: Nanos,
-        orders: &Orders,
-        shared: &Shared,
-    ) {
+    fn failed(&mut self, failure: &Failure, at: Nanos, turn: Turn<'_>) {
         (self.is_behind_gap, self.has_failed) = (true, true);
-        let reason = StaleReason::Failed(Arc::clone(&failure.words));
-        self.end(reason, slot, at, orders, shared);
-    }
-
-    fn missed(&mut self, slot: Slot, at: Nanos, orders: &Orders, shared: &Shared) {
-        self.is_behind_gap = true;
-        self.end(StaleReason::Missed, slot, at, orders, shared);
+        self.end(StaleReason::Failed(Arc::clone(&failure.words)), at, turn);
     }
 
     /// Does all the work of a slot, in the time until the deadline.
-    async fn slot_within(
-        &mut self,
-        left: Duration,
-        slot: Slot,
-        orders: &Orders,
-        shared: &Shared,
-    ) -> Result<HostAnswer, Failure> {
+    async fn slot_within(&mut self, left: Duration, turn: Turn<'_>) -> Result<HostAnswer, Failure> {
         // The future is large, and most hosts are idle most of the time.
-        let work = Box::pin(self.slot(slot, orders, shared));
-        let (host, deadline) = (&*orders.target.name, orders.group.deadline);
+        let work = Box::pin(self.slot(turn));
+        let (host, deadline) = (&*turn.orders.target.name, turn.orders.group.deadline);
         within(left, work).await.unwrap_or_else(|| match std::mem::take(&mut self.is_resolving) {
             true => Err(Failure::nameless(host, deadline)),
             false => Err(Failure::late(host, deadline)),
@@ -272,27 +262,22 @@ impl<W: World> Host<W> {
     }
 
     /// Does all the work of a slot.
-    async fn slot(
-        &mut self,
-        slot: Slot,
-        orders: &Orders,
-        shared: &Shared,
-    ) -> Result<HostAnswer, Failure> {
+    async fn slot(&mut self, turn: Turn<'_>) -> Result<HostAnswer, Failure> {
         let was_connected = self.context.is_connected();
-        let mut batch = shared.batches.borrow_mut().pop().unwrap_or_default();
-        let mut fetched = self.fetch(orders, shared, &mut batch).await;
+        let mut batch = turn.shared.batches.borrow_mut().pop().unwrap_or_default();
+        let mut fetched = self.fetch(turn, &mut batch).await;
         if was_connected
             && !self.context.is_connected()
             && matches!(fetched, Err(SourceError::Io { .. }))
         {
             // The connection broke unnoticed. A new one shows whether the host is there.
-            fetched = self.fetch(orders, shared, &mut batch).await;
+            fetched = self.fetch(turn, &mut batch).await;
         }
         let events = fetched?;
         let at = self.series.begin_at(W::now());
-        let answer = self.evaluate(slot, at, events, &batch, orders, shared).await;
+        let answer = self.evaluate(at, turn, events, &batch).await;
         self.has_failed &= answer.is_err();
-        shared.batches.borrow_mut().push(batch);
+        turn.shared.batches.borrow_mut().push(batch);
         answer
     }
 
@@ -300,10 +285,10 @@ impl<W: World> Host<W> {
     /// the definitions first if they or the metadata have changed.
     async fn fetch(
         &mut self,
-        orders: &Orders,
-        shared: &Shared,
+        turn: Turn<'_>,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
+        let Turn { orders, shared, .. } = turn;
         if !self.context.is_connected() {
             if self.context.may_connect()
                 && let Some(name) = self.context.spec().name_on_network()
@@ -321,7 +306,7 @@ impl<W: World> Host<W> {
         // A host that announces changes with every reply is asked three times at most.
         for _ in 0..3 {
             if !self.is_bound(&orders.group) {
-                Box::pin(self.bind(orders, shared)).await?;
+                Box::pin(self.bind(turn)).await?;
             }
             let Some(bound) = &mut self.bound else { break };
             let compiled = Arc::clone(&bound.compiled);
@@ -332,7 +317,7 @@ impl<W: World> Host<W> {
             self.is_behind_gap |= events.gap;
             if !self.is_bound(&orders.group) {
                 // A reply with an announcement of changes may belong to other metrics.
-                Box::pin(self.bind(orders, shared)).await?;
+                Box::pin(self.bind(turn)).await?;
                 let is_same = |bound: &Bound| Arc::ptr_eq(&bound.compiled, &compiled);
                 if !self.bound.as_ref().is_some_and(is_same) {
                     continue;
@@ -356,7 +341,8 @@ impl<W: World> Host<W> {
         })
     }
 
-    async fn bind(&mut self, orders: &Orders, shared: &Shared) -> Result<(), SourceError> {
+    async fn bind(&mut self, turn: Turn<'_>) -> Result<(), SourceError> {
+        let Turn { orders, shared, .. } = turn;
         let selection = &orders.group.selection;
         let epoch = self.context.metadata_epoch();
         let bound = shared.engine.bind_host(selection, &mut self.context).await;
@@ -399,13 +385,12 @@ impl<W: World> Host<W> {
     /// Evaluates the reply, and offers the frame to sinks.
     async fn evaluate(
         &mut self,
-        slot: Slot,
         at: Nanos,
+        turn: Turn<'_>,
         events: FetchEvents,
         batch: &ResultBatch,
-        orders: &Orders,
-        shared: &Shared,
     ) -> Result<HostAnswer, Failure> {
+        let Turn { slot, orders, shared } = turn;
         let Host { context, bound, series, .. } = self;
         let Some(bound) = bound else {
             return Err(Failure::late(&orders.target.name, Duration::ZERO));

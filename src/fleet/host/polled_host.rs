@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Host, Orders, Shared};
+use super::{Host, Orders, Shared, Turn};
 use crate::engine::Compiled;
 use crate::fleet::condition::Condition;
 use crate::fleet::plan::PlannedGroup;
@@ -30,9 +30,10 @@ impl<W: World> PolledHost<W> {
     /// There is no frame; the text says why.
     pub async fn sample(&mut self, slot: Slot, shared: &Shared) -> Result<(), Arc<str>> {
         let PolledHost { host, orders } = self;
-        let outcome = host.slot_within(orders.group.deadline, slot, orders, shared).await;
+        let turn = Turn { slot, orders, shared };
+        let outcome = host.slot_within(orders.group.deadline, turn).await;
         outcome.map(drop).map_err(|failure| {
-            host.failed(&failure, slot, W::now(), orders, shared);
+            host.failed(&failure, W::now(), turn);
             failure.words
         })
     }

@@ -82,10 +82,8 @@ impl Views {
             let (desc, at) = (metric.desc.ok()?, metric.output?);
             Some((exported, Output { at, indom: desc.indom }))
         });
-        let mut exported: Vec<(ExportedMetric, Output)> = found.collect();
-        exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        let (metrics, outputs): (Vec<ExportedMetric>, Vec<Output>) = exported.into_iter().unzip();
-        let schema = self.schemas.intern(Schema { metrics: metrics.into() });
+        let (schema, outputs) = Schema::sorted(found);
+        let schema = self.schemas.intern(schema);
         let sinks = schema.sinks();
         let kind = compiled.kind();
         View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }

@@ -22,7 +22,7 @@ use crate::text::{SourceId, SourceMap, Span};
 pub struct Export {
     /// Sinks that want it.
     pub sinks: SinkSet,
-    /// True if the group exports it. Others are only operands of stage two.
+    /// True if the group exports it. Others are only operands of aggregates.
     pub is_chosen: bool,
     /// One line about it, if its file has any.
     pub help: Option<Arc<str>>,
@@ -89,7 +89,7 @@ pub fn exports<'d>(
     let wanted = wanted_by(sinks);
     let export = |(one, is_chosen): (&'d Registered, bool)| {
         let is_operand = operands.contains(&*one.name);
-        let of_fleet = if is_operand { SinkSet::STAGE_TWO } else { SinkSet::NONE };
+        let of_fleet = if is_operand { SinkSet::FLEET } else { SinkSet::NONE };
         let of_sinks = if is_chosen { sinks_wanting(&one.name, &wanted) } else { SinkSet::NONE };
         let help = one.pmid.and_then(|pmid| defined.registry.line_about(pmid));
         let (sinks, help) = (of_sinks.union(of_fleet), help.map(Arc::from));

@@ -11,13 +11,11 @@ use rustc_hash::FxHashSet;
 use super::exports::{
     DefinitionFiles, Export, check_series, check_sinks, exports, fleet_exports, with_series,
 };
-use super::{Plan, PlannedGroup, StageTwo};
+use super::{FleetPlan, Plan, PlannedGroup, Schedule};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry, Selection};
 use crate::escape;
-use crate::fleet::aggregates::{
-    FleetDefinitions, HostMetrics, Operand, OperandId, Schedule, unknown_labels,
-};
+use crate::fleet::aggregates::{FleetDefinitions, HostMetrics, Operand, OperandId, unknown_labels};
 use crate::fleet::config::{self, Access, Config, is_same_file};
 use crate::fleet::labels::Labels;
 use crate::fleet::sinks::sink_set::{SinkPlace, SinkSet};
@@ -168,10 +166,10 @@ impl LoadedPlan {
             let hosts = if is_whole { hosts } else { hosts.and_others() };
             self.fleet(fleet, &of_fleet, Arc::clone(&texts), &hosts, &config)
         });
-        let across = fleet.as_ref().map(|fleet| &*fleet.definitions);
+        let over_fleet = fleet.as_ref().map(|fleet| &*fleet.definitions);
         let group = |(group, defined): (&config::Group, &ReadDefinitions)| {
             let texts = Arc::clone(&texts);
-            Arc::new(self.group(group, defined, texts, across, &config))
+            Arc::new(self.group(group, defined, texts, over_fleet, &config))
         };
         let groups: Per<GroupId, Arc<PlannedGroup>> =
             config.groups.iter().zip(&defined).map(group).collect();
@@ -240,14 +238,14 @@ impl LoadedPlan {
         texts: Arc<SourceMap>,
         hosts: &HostMetrics<'_>,
         config: &Config,
-    ) -> StageTwo {
+    ) -> FleetPlan {
         let definitions = FleetDefinitions::read(registry, &[], hosts, &mut self.diagnostics);
         let defined = DefinitionFiles { registry, sources: &self.sources, files };
         let exports = fleet_exports(fleet, &config.sinks, &defined, &mut self.diagnostics);
         let deadlines = config.groups.iter().map(|group| group.deadline);
         let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
         let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
-        StageTwo {
+        FleetPlan {
             definitions: Arc::new(definitions),
             texts,
             operands: Per::default(),
@@ -261,19 +259,19 @@ impl LoadedPlan {
         group: &config::Group,
         (registry, files): &ReadDefinitions,
         texts: Arc<SourceMap>,
-        across: Option<&FleetDefinitions>,
+        over_fleet: Option<&FleetDefinitions>,
         config: &Config,
     ) -> PlannedGroup {
         let defined = DefinitionFiles { registry, sources: &self.sources, files };
         let operands: Vec<&Operand> =
-            across.iter().flat_map(|definitions| &definitions.operands).collect();
+            over_fleet.iter().flat_map(|definitions| &definitions.operands).collect();
         let exports = exports(group, &config.sinks, &defined, &operands, &mut self.diagnostics);
         // A definition that no sink gets is evaluated only as an operand of another.
         let (mut chosen, mut exports): (Vec<&Registered>, Vec<Export>) =
             exports.into_iter().unzip();
-        for one in across.iter().flat_map(|across| across.computed_by(registry, false)) {
+        for one in over_fleet.iter().flat_map(|one| one.computed_by(registry, false)) {
             chosen.push(one);
-            exports.push(Export { sinks: SinkSet::STAGE_TWO, is_chosen: false, help: None });
+            exports.push(Export { sinks: SinkSet::FLEET, is_chosen: false, help: None });
         }
         let options = match connect_options(&group.access, group.deadline) {
             Ok(options) => {
@@ -333,18 +331,18 @@ impl LoadedPlan {
 }
 
 /// The operands of definitions over the fleet that the hosts of a group have.
-fn had(group: &PlannedGroup, across: &FleetDefinitions) -> Per<OperandId, bool> {
+fn had(group: &PlannedGroup, definitions: &FleetDefinitions) -> Per<OperandId, bool> {
     let all = group.selection.chosen().zip(&group.exports);
-    let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::STAGE_TWO));
+    let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::FLEET));
     let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();
-    across.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
+    definitions.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
 }
 
 /// Reports exports that match nothing, and metrics that share a series in Prometheus.
 fn check_exports(
     sinks: &[config::Sink],
     groups: &Per<GroupId, Arc<PlannedGroup>>,
-    fleet: Option<&StageTwo>,
+    fleet: Option<&FleetPlan>,
     diagnostics: &mut Diagnostics,
 ) {
     let all = groups.iter().flat_map(|group| group.selection.chosen().zip(&group.exports));
@@ -371,7 +369,7 @@ fn idle(
     origin: &Origin,
     groups: &Per<GroupId, Arc<PlannedGroup>>,
     targets: &[Arc<Target>],
-    fleet: Option<&StageTwo>,
+    fleet: Option<&FleetPlan>,
     diagnostics: &mut Diagnostics,
 ) {
     let mut warn = |span, message: String, help: &str| {

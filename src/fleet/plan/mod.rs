@@ -13,10 +13,11 @@ use std::time::Duration;
 use pmderive_runtime::context::ConnectOptions;
 use pmderive_runtime::position::Per;
 
-use super::aggregates::{FleetDefinitions, OperandId, Schedule};
+use super::aggregates::{FleetDefinitions, OperandId};
 use super::config::Config;
 use super::log::ToldMistakes;
 use super::sinks::sink_set::{SinkPlace, SinkSet};
+use super::slot::{Due, Nanos, Slot};
 use super::targets::target::{GroupId, Target};
 use crate::engine::Selection;
 use crate::stamps::Stamps;
@@ -32,8 +33,8 @@ pub struct Plan {
     pub config: Config,
     /// The groups, in the order of the configuration.
     pub groups: Per<GroupId, Arc<PlannedGroup>>,
-    /// Definitions across hosts.
-    pub fleet: Option<StageTwo>,
+    /// Definitions over the fleet.
+    pub fleet: Option<FleetPlan>,
     /// All hosts.
     pub targets: Vec<Arc<Target>>,
 }
@@ -56,7 +57,7 @@ pub struct PlannedGroup {
     /// The texts of all definitions, including those of other groups and over the fleet.
     pub texts: Arc<SourceMap>,
     /// The evaluated definitions: exported ones, followed by expressions that are operands of
-    /// stage two.
+    /// aggregates.
     pub selection: Arc<Selection>,
     /// The export of each definition, parallel to the selection.
     pub exports: Vec<Export>,
@@ -64,9 +65,9 @@ pub struct PlannedGroup {
     pub told: ToldMistakes,
 }
 
-/// Definitions across hosts: stage two.
+/// Definitions over the fleet, and their use.
 #[derive(Clone, Debug)]
-pub struct StageTwo {
+pub struct FleetPlan {
     /// The definitions over the fleet.
     pub definitions: Arc<FleetDefinitions>,
     /// Their texts, and those of the groups.
@@ -79,18 +80,41 @@ pub struct StageTwo {
     pub exports: BTreeMap<Box<str>, SinkSet>,
 }
 
-impl StageTwo {
+impl FleetPlan {
     /// The sinks that want a metric of the fleet.
     pub fn sinks_of(&self, name: &str) -> SinkSet {
         self.exports.get(name).copied().unwrap_or_default()
     }
 
     /// True if both compute the same for the same sinks.
-    pub fn is_same(&self, other: &StageTwo) -> bool {
+    pub fn is_same(&self, other: &FleetPlan) -> bool {
         self.schedule == other.schedule
             && self.exports == other.exports
             && self.operands == other.operands
             && self.definitions.is_same(&other.definitions)
+    }
+}
+
+/// The times at which slots end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Length of a slot: the interval of the hosts.
+    pub interval: Duration,
+    /// Time after the end of a slot in which frames still count: [`MAX_GRACE`] intervals at most.
+    ///
+    /// [`MAX_GRACE`]: super::aggregates::MAX_GRACE
+    pub grace: Duration,
+}
+
+impl Schedule {
+    /// The slot of a time.
+    pub fn slot_of(&self, time: Nanos) -> Slot {
+        Due::new(self.interval, 0).slot_of(time)
+    }
+
+    /// The time of the engine's clock at which a slot must be finished.
+    pub fn due(&self, slot: Slot) -> Nanos {
+        slot.end(self.interval).after(self.grace)
     }
 }
 
@@ -103,7 +127,7 @@ impl Plan {
             let all = (0..).map(SinkPlace).zip(places);
             let wanted = all.filter(|(position, _)| sinks.contains(*position));
             let placed: SinkSet = wanted.map(|(_, place)| *place).collect();
-            placed.union(sinks.common(SinkSet::STAGE_TWO))
+            placed.union(sinks.common(SinkSet::FLEET))
         };
         // Only the plan holds the groups so far, so each can be changed.
         let groups = self.groups.iter_mut().filter_map(Arc::get_mut);
@@ -132,5 +156,17 @@ impl PlannedGroup {
             && self.connects_as(other)
             && self.exports == other.exports
             && self.selection == other.selection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_due_after_their_grace() {
+        let schedule =
+            Schedule { interval: Duration::from_secs(10), grace: Duration::from_secs(8) };
+        assert_eq!(schedule.due(Slot(3)), Nanos(48_000_000_000));
     }
 }

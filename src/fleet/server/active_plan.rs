@@ -1,32 +1,33 @@
-//! The active plan: its fleet, sinks and aggregates, and the change to the next plan.
+//! The active plan: its hosts, sinks and aggregates, and the change to the next plan.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::fleet_thread::FleetThread;
 use super::running_sinks::Sinks;
-use super::stage_two::StageTwoThread;
 use crate::engine::{Backend, Engine};
 use crate::fleet::config::Config;
 use crate::fleet::engine::Fleet;
-use crate::fleet::numbers::HostNumbers;
 use crate::fleet::plan::Plan;
 use crate::fleet::sinks::newest_frames::NewestFrames;
 use crate::fleet::sinks::numbers::SinkNumbers;
 use crate::fleet::sinks::outlets::Outlets;
-use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::World;
 
 /// A plan that is being carried out.
 pub struct ActivePlan<W: World> {
     pub(super) config: Config,
     pub(super) engine: Arc<Engine>,
-    newest: Arc<NewestFrames>,
-    pub(super) fleet: Fleet,
-    /// Stage two, which computes across hosts.
-    pub(super) across: Option<StageTwoThread>,
-    pub(super) sinks: Sinks,
+    /// The newest frames, for a listener.
+    pub newest: Arc<NewestFrames>,
+    /// The threads of hosts.
+    pub hosts: Fleet,
+    /// The thread that computes over the fleet.
+    pub(super) fleet: Option<FleetThread>,
+    /// The running sinks.
+    pub sinks: Sinks,
     world: PhantomData<fn() -> W>,
 }
 
@@ -50,17 +51,17 @@ impl<W: World> ActivePlan<W> {
             std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
         });
         let outlets = sinks.outlets();
-        let across = plan.fleet.as_ref().map(|across| {
+        let fleet = plan.fleet.as_ref().map(|planned| {
             let (engine, targets) = (Arc::clone(&engine), plan.targets.clone());
-            StageTwoThread::start::<W>(engine, across, targets, outlets.clone())
+            FleetThread::start::<W>(engine, planned, targets, outlets.clone())
         });
-        let across = across.transpose().map_err(no_thread)?;
-        let outlets = outlets.with(across.as_ref().map(StageTwoThread::across));
-        let fleet = Fleet::start::<W>(&engine, threads, limits, &outlets);
-        let mut fleet = fleet.map_err(no_thread)?;
-        fleet.follow(&plan, &outlets);
+        let fleet = fleet.transpose().map_err(no_thread)?;
+        let outlets = outlets.with(fleet.as_ref().map(FleetThread::inlet));
+        let hosts = Fleet::start::<W>(&engine, threads, limits, &outlets);
+        let mut hosts = hosts.map_err(no_thread)?;
+        hosts.follow(&plan, &outlets);
         let (config, world) = (plan.config, PhantomData);
-        Ok(ActivePlan { config, engine, newest, fleet, across, sinks, world })
+        Ok(ActivePlan { config, engine, newest, hosts, fleet, sinks, world })
     }
 
     /// Changes to another plan. Unchanged parts go on. Returns the number of hosts.
@@ -74,11 +75,11 @@ impl<W: World> ActivePlan<W> {
         }
         let places = self.sinks.places(&plan.config.sinks);
         plan.place_sinks(&places);
-        let started = match (&plan.fleet, &self.across) {
+        let started = match (&plan.fleet, &self.fleet) {
             // The fleet gets its sinks once no step can fail any more.
             (Some(new), None) => {
                 let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
-                let started = StageTwoThread::start::<W>(engine, new, targets, Outlets::default());
+                let started = FleetThread::start::<W>(engine, new, targets, Outlets::default());
                 Some(started.map_err(no_thread)?)
             }
             _ => None,
@@ -92,18 +93,18 @@ impl<W: World> ActivePlan<W> {
             }
         }
         let outlets = self.sinks.outlets();
-        self.across = self.across.take().or(started).and_then(|across| match &plan.fleet {
+        self.fleet = self.fleet.take().or(started).and_then(|fleet| match &plan.fleet {
             Some(new) => {
-                across.follow(new, plan.targets.clone(), outlets.clone());
-                Some(across)
+                fleet.follow(new, plan.targets.clone(), outlets.clone());
+                Some(fleet)
             }
             None => {
-                across.leave();
+                fleet.leave();
                 None
             }
         });
-        let outlets = outlets.with(self.across.as_ref().map(StageTwoThread::across));
-        self.fleet.follow(&plan, &outlets);
+        let outlets = outlets.with(self.fleet.as_ref().map(FleetThread::inlet));
+        self.hosts.follow(&plan, &outlets);
         self.config = plan.config;
         Ok(plan.targets.len())
     }
@@ -111,39 +112,19 @@ impl<W: World> ActivePlan<W> {
     /// Ends everything. No series is marked stale. Sinks deliver their events until the
     /// deadline. Returns the final numbers of each sink, with its name.
     pub fn stop(self, deadline: Instant) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.fleet.stop(deadline);
-        if let Some(across) = self.across {
-            across.stop(deadline);
+        self.hosts.stop(deadline);
+        if let Some(fleet) = self.fleet {
+            fleet.stop(deadline);
         }
         self.sinks.stop(deadline)
     }
 
-    /// The newest frames, for a listener.
-    pub fn newest(&self) -> &Arc<NewestFrames> {
-        &self.newest
-    }
-
-    /// Place of the sink whose metrics a listener shows.
-    pub fn shown(&self) -> Option<SinkPlace> {
-        self.sinks.shown()
-    }
-
-    /// Counts of hosts.
-    pub fn numbers(&self) -> &Arc<HostNumbers> {
-        self.fleet.numbers()
-    }
-
-    /// The numbers of each sink, with its name.
-    pub fn sink_numbers(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.sinks.numbers()
-    }
-
     /// For each thread, by name, a number that grows every second unless the thread is stuck.
     pub fn beats(&self) -> Vec<(String, u64)> {
-        let fleet = self.fleet.beats().into_iter().enumerate();
-        let fleet = fleet.map(|(at, beat)| (format!("fleet {at}"), beat));
-        let across = self.across.iter().map(|across| ("stage two".to_owned(), across.beat()));
-        fleet.chain(across).chain(self.sinks.beats()).collect()
+        let hosts = self.hosts.beats().into_iter().enumerate();
+        let hosts = hosts.map(|(at, beat)| (format!("fleet {at}"), beat));
+        let fleet = self.fleet.iter().map(|fleet| ("stage two".to_owned(), fleet.beat()));
+        hosts.chain(fleet).chain(self.sinks.beats()).collect()
     }
 }
 
@@ -192,10 +173,10 @@ mod tests {
             loaded.plan.expect(&report)
         };
         let mut active = ActivePlan::<FlawedMachine>::start(plan("one", "")).expect("it starts");
-        let across = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
-        let refused = active.follow(plan("two", across));
+        let over_fleet = "[fleet]\ndefinitions = ['fleet.conf']\nexport = ['*']\n";
+        let refused = active.follow(plan("two", over_fleet));
         assert!(refused.is_err_and(|problem| problem.starts_with("no thread")));
-        let names: Vec<_> = active.sink_numbers().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = active.sinks.numbers().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["one".into()]);
         active.stop(Instant::now());
     }
@@ -225,7 +206,7 @@ mod tests {
         };
         let mut active = ActivePlan::<FlawedMachine>::start(plan(&["hosts"])).expect("it starts");
         let of = |active: &ActivePlan<FlawedMachine>| {
-            active.fleet.condition("nowhere:44321").expect("a host")
+            active.hosts.condition("nowhere:44321").expect("a host")
         };
         // Its slot, if it has come already, does not end today.
         of(&active).update(|latest| latest.state = State::Up);

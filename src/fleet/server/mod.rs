@@ -2,13 +2,13 @@
 //! the next plan.
 
 mod active_plan;
+mod fleet_thread;
 mod losses;
 mod open_files;
 mod own_metrics;
 mod pages;
 mod process;
 mod running_sinks;
-mod stage_two;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -128,8 +128,8 @@ impl Server {
     pub fn start(origin: Origin, plan: Plan, stamps: Stamps) -> Result<Server, String> {
         let listen = listen(&plan);
         let active = ActivePlan::start(plan)?;
-        let listen = listen.map(|listen| Listen { sink: active.shown(), ..listen });
-        let newest = Arc::clone(active.newest());
+        let listen = listen.map(|listen| Listen { sink: active.sinks.shown(), ..listen });
+        let newest = Arc::clone(&active.newest);
         let shared = Arc::new(Shared {
             origin,
             started: Instant::now(),
@@ -178,12 +178,12 @@ impl Server {
 
     /// Slots of hosts that never began.
     pub fn missed(&self) -> u64 {
-        self.shared.read_plan(|all| all.numbers().missed.get())
+        self.shared.read_plan(|all| all.hosts.numbers().missed.get())
     }
 
     /// The numbers of each sink, with its name.
     pub fn sinks(&self) -> Vec<(Box<str>, Arc<SinkNumbers>)> {
-        self.shared.read_plan(ActivePlan::sink_numbers)
+        self.shared.read_plan(|all| all.sinks.numbers())
     }
 
     /// The files of the server.
@@ -315,14 +315,14 @@ impl Shared {
         allow_files(plan.targets.len()).map_err(|problem| format!("error: {problem}\n"))?;
         let mut state = self.lock();
         let Some(active) = &mut state.active else { return Err("it is ending\n".to_owned()) };
-        let conditions = active.fleet.conditions();
+        let conditions = active.hosts.conditions();
         let known: HashSet<&str> = conditions.iter().map(|one| &*one.target().name).collect();
         let added = plan.targets.iter().filter(|one| !known.contains(&*one.name)).count();
         let hosts = active.follow(plan)?;
         let removed = (known.len() + added).saturating_sub(hosts);
         if let (Some(listener), Some(files)) = (listener, files) {
             listener.renew(files);
-            listener.show(active.shown());
+            listener.show(active.sinks.shown());
         }
         Ok(Reread { hosts, added, removed })
     }

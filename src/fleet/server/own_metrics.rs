@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
-use super::stage_two::{Numbers as AcrossNumbers, StageTwoThread};
+use super::fleet_thread::FleetThread;
 use super::{ActivePlan, Shared, process};
 use crate::engine::Kind as HostKind;
 use crate::fleet::condition::{Condition, State as HostState};
 use crate::fleet::counting::{BOUNDS, Histogram, Number};
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
-use crate::fleet::numbers::{HostNumbers, Reason};
+use crate::fleet::numbers::{FleetNumbers, HostNumbers, Reason};
 use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Kind, Writer};
@@ -43,8 +43,8 @@ const COUNTERS: &[Row<HostNumbers, Number>] = &[
     ),
 ];
 
-/// Counters of stage two.
-const ACROSS: &[Row<AcrossNumbers, Number>] = &[
+/// Counters of what is computed over the fleet.
+const FLEET: &[Row<FleetNumbers, Number>] = &[
     ("pmderive_fleet_slots_total", "Slots computed across hosts.", |n| &n.slots),
     (
         "pmderive_fleet_frames_late_total",
@@ -84,17 +84,17 @@ pub fn write(shared: &Shared, active: &ActivePlan<Machine>, writer: &mut Writer<
     let reloads = shared.reloads.load(Ordering::Relaxed);
     counter(writer, "pmderive_reloads_total", "Times that the files were read again.", reloads);
     // They are read once for all, as there may be very many.
-    let conditions = active.fleet.conditions();
+    let conditions = active.hosts.conditions();
     hosts(writer, &conditions);
-    numbers(writer, active.numbers());
-    if let Some(numbers) = active.across.as_ref().map(StageTwoThread::numbers) {
-        for (name, help, number) in ACROSS {
+    numbers(writer, active.hosts.numbers());
+    if let Some(numbers) = active.fleet.as_ref().map(FleetThread::numbers) {
+        for (name, help, number) in FLEET {
             counter(writer, name, help, number(numbers).get());
         }
     }
     kinds(writer, active, &conditions);
     memory(writer, active, &conditions);
-    let sinks = active.sink_numbers();
+    let sinks = active.sinks.numbers();
     let sinks: Vec<_> = sinks.iter().map(|(name, numbers)| (&**name, &**numbers)).collect();
     of_sinks::write(writer, &sinks);
 }
@@ -133,7 +133,7 @@ fn numbers(writer: &mut Writer<'_>, numbers: &HostNumbers) {
 /// Kinds, and metrics, that have a series of their own: the largest ones.
 const MOST_KINDS: usize = 20;
 
-/// The kinds of these hosts. The kind of stage two is left out.
+/// The kinds of these hosts. The kind of the fleet itself is left out.
 pub fn kinds_of(active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) -> Vec<HostKind> {
     let of_hosts: FxHashSet<u64> =
         conditions.iter().filter_map(|condition| condition.latest().kind).collect();
@@ -185,9 +185,9 @@ fn largest<K: Clone>(mut all: Vec<(K, u64)>, others: &K) -> Vec<(K, u64)> {
 /// Writes the counted bytes of each part, and the system's counts of the process.
 fn memory(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[Arc<Condition>]) {
     let programs = active.engine.program_bytes();
-    let sinks = active.sink_numbers();
+    let sinks = active.sinks.numbers();
     let waiting: u64 = sinks.iter().map(|(_, numbers)| numbers.ring_bytes.get()).sum();
-    let newest = active.newest().bytes() as u64;
+    let newest = active.newest.bytes() as u64;
     let hosts: usize = conditions.iter().map(|condition| condition.latest().bytes).sum();
     let encoded: u64 = sinks.iter().map(|(_, numbers)| numbers.label_bytes.get()).sum();
     let help = "Bytes of memory by part of the program, such as previous samples of hosts, rings of \
@@ -197,7 +197,7 @@ fn memory(writer: &mut Writer<'_>, active: &ActivePlan<Machine>, conditions: &[A
         ("layouts", programs.layouts as u64),
         ("targets", targets(conditions)),
         ("hosts", hosts as u64),
-        ("across", active.across.as_ref().map_or(0, StageTwoThread::bytes)),
+        ("across", active.fleet.as_ref().map_or(0, FleetThread::bytes)),
         ("newest", newest),
         // The bytes of the scraped sink are those of the newest frames.
         ("rings", waiting.saturating_sub(newest)),

@@ -23,18 +23,18 @@ impl Pages for Shared {
     }
 
     fn write_target(&self, target: &str, writer: &mut Writer<'_>) {
-        let condition = self.read_plan(|all| all.fleet.condition(target));
+        let condition = self.read_plan(|all| all.hosts.condition(target));
         if let Some(condition) = condition {
             own_metrics::write_target(&condition, writer);
         }
     }
 
     fn without_values(&self, target: &str) -> Result<(), Cow<'static, str>> {
-        let condition = self.read_plan(|all| all.fleet.condition(target));
+        let condition = self.read_plan(|all| all.hosts.condition(target));
         Err(match condition.map(|condition| condition.latest().state) {
             None => "no target is called that; `/-/targets` shows all of them".into(),
             Some(State::New) => {
-                let due = self.read_plan(|all| all.fleet.due_in(target, Machine::now()));
+                let due = self.read_plan(|all| all.hosts.due_in(target, Machine::now()));
                 let seconds = due.unwrap_or_default().as_secs() + 1;
                 format!(
                     "its first slot has not come to an end, or none has since it got other labels; \
@@ -78,7 +78,7 @@ impl Shared {
     fn targets(&self) -> String {
         let (conditions, groups, kinds) = self.read_plan(|active| {
             let groups = active.config.groups.iter().map(|group| group.name.clone());
-            let conditions = active.fleet.conditions();
+            let conditions = active.hosts.conditions();
             let kinds = own_metrics::kinds_of(active, &conditions);
             (conditions, groups.collect::<Vec<Box<str>>>(), kinds)
         });

@@ -212,7 +212,7 @@ impl Sink {
     fn options(&self, config: &config::Sink) -> Option<SenderOptions> {
         let SinkKind::RemoteWrite(remote) = &config.kind else { return None };
         let is_same = self.config.name == config.name && self.config.kind == config.kind;
-        (!is_same).then(|| receiver(self.place, config, remote))
+        (!is_same).then(|| SenderOptions::to(&config.name, self.place, remote))
     }
 
     /// Checks that it can change to a configuration.
@@ -295,7 +295,8 @@ fn start<W: World>(
             (job, Handle::Lines(lines))
         }
         SinkKind::RemoteWrite(remote) => {
-            let (change, job) = receiver(place, sink, remote).start::<W>(own, counts)?;
+            let (change, job) =
+                SenderOptions::to(&sink.name, place, remote).start::<W>(own, counts)?;
             (job, Handle::Sender(change))
         }
     };
@@ -324,7 +325,7 @@ pub fn unusable_files(sinks: &[config::Sink]) -> impl Iterator<Item = String> {
                 }
             }
             SinkKind::RemoteWrite(remote) => {
-                receiver(SinkPlace(0), sink, remote).check_files().err()
+                SenderOptions::to(&sink.name, SinkPlace(0), remote).check_files().err()
             }
         }?;
         Some(format!("sink `{}` would not start here: {problem}", sink.name))
@@ -345,28 +346,6 @@ pub fn unusable_of_group(group: &config::Group, tls: &TlsSettings) -> Vec<String
         Some(format!("group `{}` could not use a file here: {path}: {error}", group.name))
     };
     files.filter_map(problem).collect()
-}
-
-fn receiver(place: SinkPlace, sink: &config::Sink, remote: &config::RemoteWrite) -> SenderOptions {
-    SenderOptions {
-        credentials: remote.credentials.clone(),
-        authorities: remote.authorities.clone(),
-        timeout: remote.timeout,
-        most_age: remote.max_age,
-        ..SenderOptions::to(&sink.name, place, remote.url.clone())
-    }
-}
-
-impl Outlet for Ring {
-    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
-        Ring::push(self, &event);
-    }
-}
-
-impl Outlet for NewestFrames {
-    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
-        self.tell(&event);
-    }
 }
 
 #[cfg(test)]
@@ -447,7 +426,7 @@ mod tests {
         let Ok(sinks) = Sinks::default().follow::<Machine>(&[sink], &places, &newest) else {
             panic!("it starts")
         };
-        sinks.all[0].outlet.push(samples::frame_of_slot(1));
+        sinks.all[0].outlet.push(&samples::frame_of_slot(1));
         let is_writing = |sinks: &Sinks| sinks.all[0].lines().is_some_and(JsonLines::is_writing);
         while !is_writing(&sinks) {
             std::thread::yield_now();
@@ -463,12 +442,8 @@ mod tests {
 
     fn sender(name: &str, url: &str, buffer: usize, timeout: u64) -> config::Sink {
         let remote = config::RemoteWrite {
-            url: Url::parse(url).expect("a URL"),
-            authorities: None,
-            authorities_then: Default::default(),
-            credentials: Credentials::None,
             timeout: Duration::from_secs(timeout),
-            max_age: Duration::from_secs(60),
+            ..config::RemoteWrite::to(Url::parse(url).expect("a URL"))
         };
         let span = Span::new(SourceId(0), 0, 0);
         let kind = SinkKind::RemoteWrite(Box::new(remote));
@@ -492,7 +467,7 @@ mod tests {
                 panic!("it starts")
             };
             let Sink { numbers, outlet, .. } = &after.all[0];
-            outlet.push(samples::frame_of_slot(1));
+            outlet.push(&samples::frame_of_slot(1));
             assert_eq!(numbers.ring_limit.get(), buffer);
             if let Some((counts, ring)) = &known {
                 // Its counts go on in any case.
@@ -537,12 +512,8 @@ mod tests {
         let sinks = Sinks::default().follow::<Machine>(&[shows(1 << 20)], &[SinkPlace(0)], &newest);
         let Ok(sinks) = sinks else { panic!("they start") };
         let away = config::RemoteWrite {
-            url: Url::parse("http://nowhere/").expect("a URL"),
-            authorities: None,
-            authorities_then: Default::default(),
             credentials: Credentials::Bearer { token_file: "nosuch".into() },
-            timeout: Duration::from_secs(1),
-            max_age: Duration::from_secs(1),
+            ..config::RemoteWrite::to(Url::parse("http://nowhere/").expect("a URL"))
         };
         let refused = [shows(1), sink(1, SinkKind::RemoteWrite(Box::new(away)))];
         let Err((sinks, problem)) =
@@ -556,7 +527,7 @@ mod tests {
         let schema = Arc::new(Schema { metrics: [metric].into() });
         let column = samples::column(&samples::single(), &[1]);
         let host = samples::target("web1:44321", Labels::default());
-        newest.tell(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
+        newest.push(&Arc::new(samples::frame(&host, 1, &schema, &[column])));
         assert!(newest.frame_of("web1:44321").is_some());
         assert_eq!(sinks.numbers()[0].1.ring_limit.get(), 1 << 20);
     }

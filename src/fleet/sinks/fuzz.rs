@@ -10,6 +10,7 @@ use super::delivery::{MAX_RETRY_AFTER, retry_after};
 use super::encode::Encoder;
 use super::names::MOST_LABELS;
 use super::newest_frames::NewestFrames;
+use super::outlets::Outlet;
 use super::query::{Query, format};
 use super::text::{Format, Writer};
 use super::{samples, scrape};
@@ -72,7 +73,7 @@ fn series(lines: &[&str]) {
     );
 
     let newest = NewestFrames::default();
-    newest.tell(&Arc::new(event));
+    newest.push(&Arc::new(event));
     for format in [Format::Text, Format::OpenMetrics] {
         let mut text = String::new();
         let mut writer = Writer::new(&mut text, format);

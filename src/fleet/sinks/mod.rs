@@ -16,6 +16,7 @@ pub mod encode;
 pub mod fuzz;
 pub mod held_bytes;
 pub mod http;
+pub mod inlet;
 pub mod json_lines;
 pub mod names;
 pub mod newest_frames;

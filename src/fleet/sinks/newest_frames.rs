@@ -7,6 +7,7 @@ use pmderive_runtime::locks::lock;
 use pmderive_runtime::model::InstId;
 
 use super::numbers::SinkNumbers;
+use super::outlets::Outlet;
 use crate::fleet::frame::{Event, Frame, Stale, StaleReason};
 
 /// The newest frames.
@@ -64,22 +65,6 @@ impl NewestFrames {
         state.tell();
     }
 
-    /// Adds an event of a host.
-    pub fn tell(&self, event: &Arc<Event>) {
-        let state = &mut *self.lock();
-        state.numbers.events.add(1);
-        match &**event {
-            Event::Frame(_) => state.keep(event),
-            Event::Stale(stale) => match stale.reason {
-                StaleReason::Failed(_) | StaleReason::Missed | StaleReason::TargetRemoved => {
-                    state.forget(event);
-                }
-                StaleReason::Vanished | StaleReason::DefinitionChanged => state.end(event),
-            },
-        }
-        state.tell();
-    }
-
     /// The frame of a host. `None` if the host is unknown, or has no frame now.
     pub fn frame_of(&self, target: &str) -> Option<HostFrame> {
         self.lock().hosts.get(target).cloned()
@@ -97,6 +82,23 @@ impl NewestFrames {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.0)
+    }
+}
+
+impl Outlet for NewestFrames {
+    fn push(&self, event: &Arc<Event>) {
+        let state = &mut *self.lock();
+        state.numbers.events.add(1);
+        match &**event {
+            Event::Frame(_) => state.keep(event),
+            Event::Stale(stale) => match stale.reason {
+                StaleReason::Failed(_) | StaleReason::Missed | StaleReason::TargetRemoved => {
+                    state.forget(event);
+                }
+                StaleReason::Vanished | StaleReason::DefinitionChanged => state.end(event),
+            },
+        }
+        state.tell();
     }
 }
 
@@ -189,15 +191,15 @@ mod tests {
             let shown = newest.frame_of("web1:44321");
             shown.map(|shown| shown.ended().len())
         };
-        newest.tell(&stale(0, StaleReason::Missed, &["a"]));
+        newest.push(&stale(0, StaleReason::Missed, &["a"]));
         assert_eq!(ended(), None);
-        newest.tell(&frame(1));
+        newest.push(&frame(1));
         assert_eq!(ended(), Some(0));
-        newest.tell(&stale(2, StaleReason::Vanished, &["a"]));
+        newest.push(&stale(2, StaleReason::Vanished, &["a"]));
         assert_eq!(ended(), Some(1));
-        newest.tell(&frame(2));
+        newest.push(&frame(2));
         assert_eq!(ended(), Some(0));
-        newest.tell(&stale(3, StaleReason::Failed("no answer".into()), &["a", "b"]));
+        newest.push(&stale(3, StaleReason::Failed("no answer".into()), &["a", "b"]));
         assert_eq!(ended(), None);
         assert_eq!(newest.bytes(), 0);
     }
@@ -217,18 +219,18 @@ mod tests {
         let hosts = ["a", "b", "c"].map(|name| samples::target(name, Labels::default()));
         let one = of(&hosts[0], 1).bytes();
         newest.limit(2 * one, Arc::clone(&numbers));
-        hosts.iter().for_each(|host| newest.tell(&of(host, 1)));
+        hosts.iter().for_each(|host| newest.push(&of(host, 1)));
         let shown =
             || ["a", "b", "c", "fleet"].map(|name| usize::from(newest.frame_of(name).is_some()));
         assert_eq!(shown(), [1, 1, 0, 0]);
         let counted = || (numbers.dropped_overflow.get(), numbers.ring_bytes.get() as usize);
         assert_eq!(counted(), (1, 2 * one));
         // A host whose frame has become too large keeps no old one, and makes room.
-        newest.tell(&of(&hosts[1], 100));
-        newest.tell(&of(&hosts[2], 1));
+        newest.push(&of(&hosts[1], 100));
+        newest.push(&of(&hosts[2], 1));
         assert_eq!((shown(), counted()), ([1, 0, 1, 0], (2, 2 * one)));
         let fleet = Arc::new(crate::fleet::targets::target::Target::fleet());
-        newest.tell(&of(&fleet, 1));
+        newest.push(&of(&fleet, 1));
         assert_eq!((shown(), newest.bytes()), ([1, 0, 1, 1], 3 * one));
     }
 }

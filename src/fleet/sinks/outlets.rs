@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::inlet::Inlet;
 use super::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::frame::Event;
 use crate::fleet::slot::Slot;
@@ -13,61 +14,52 @@ use crate::fleet::targets::target::Target;
 pub trait Outlet: Send + Sync {
     /// Accepts an event and returns at once. Without room, older events are dropped and
     /// counted.
-    fn push(&self, event: Arc<Event>);
+    fn push(&self, event: &Arc<Event>);
 }
 
-/// Stage two, which computes across hosts. It is also told of slots without a frame.
-pub trait Across: Outlet {
-    /// Notes that a host gave no correct answer before the deadline of a slot.
-    fn failed(&self, target: &Arc<Target>, slot: Slot);
-
-    /// Notes that a slot of a host was never begun.
-    fn missed(&self, target: &Arc<Target>, slot: Slot);
-}
-
-/// All sinks with their places, and stage two.
+/// All sinks with their places, and the thread that computes over the fleet.
 #[derive(Clone, Default)]
 pub struct Outlets {
     sinks: Arc<[(SinkPlace, Arc<dyn Outlet>)]>,
-    across: Option<Arc<dyn Across>>,
+    fleet: Option<Arc<Inlet>>,
 }
 
 impl Outlets {
     /// Sinks with their places.
     pub fn new(outlets: Vec<(SinkPlace, Arc<dyn Outlet>)>) -> Outlets {
-        Outlets { sinks: outlets.into(), across: None }
+        Outlets { sinks: outlets.into(), fleet: None }
     }
 
-    /// Adds stage two.
+    /// Adds the thread that computes over the fleet.
     #[must_use]
-    pub fn with(self, across: Option<Arc<dyn Across>>) -> Outlets {
-        Outlets { across, ..self }
+    pub fn with(self, fleet: Option<Arc<Inlet>>) -> Outlets {
+        Outlets { fleet, ..self }
     }
 
-    /// Passes an event to these sinks, and with [`SinkSet::STAGE_TWO`] to stage two.
+    /// Passes an event to these sinks, and with [`SinkSet::FLEET`] to the fleet's thread.
     pub fn offer(&self, event: Event, sinks: SinkSet) {
         let event = Arc::new(event);
         for (place, outlet) in &*self.sinks {
             if sinks.contains(*place) {
-                outlet.push(Arc::clone(&event));
+                outlet.push(&event);
             }
         }
-        if let Some(across) = self.across.as_ref().filter(|_| sinks.overlaps(SinkSet::STAGE_TWO)) {
-            across.push(event);
+        if let Some(fleet) = self.fleet.as_ref().filter(|_| sinks.overlaps(SinkSet::FLEET)) {
+            fleet.push(&event);
         }
     }
 
-    /// Tells stage two that a slot of a host failed.
+    /// Tells the fleet's thread that a slot of a host failed.
     pub fn failed(&self, target: &Arc<Target>, slot: Slot) {
-        if let Some(across) = &self.across {
-            across.failed(target, slot);
+        if let Some(fleet) = &self.fleet {
+            fleet.failed(target, slot);
         }
     }
 
-    /// Tells stage two that a slot of a host was never begun.
+    /// Tells the fleet's thread that a slot of a host was never begun.
     pub fn missed(&self, target: &Arc<Target>, slot: Slot) {
-        if let Some(across) = &self.across {
-            across.missed(target, slot);
+        if let Some(fleet) = &self.fleet {
+            fleet.missed(target, slot);
         }
     }
 }

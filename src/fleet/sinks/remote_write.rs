@@ -3,7 +3,6 @@
 //! of a series arrive in order. Other options take effect under way.
 
 use std::marker::PhantomData;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,11 +11,12 @@ use pmderive_runtime::escape;
 use pmderive_runtime::locks::lock;
 use tokio::time::Instant;
 
-use super::client::{Client, Credentials, HttpClient, Url};
+use super::client::{Client, HttpClient};
 use super::delivery::{NoResponse, Response, RetryDelays, Verdict, judge};
 use super::encode::{Encoder, Message};
 use super::numbers::SinkNumbers;
 use super::ring::{Popped, Ring};
+use crate::fleet::config::RemoteWrite;
 use crate::fleet::log::Trouble;
 use crate::fleet::sinks::sink_set::SinkPlace;
 use crate::fleet::world::{Job, World};
@@ -33,38 +33,37 @@ pub struct SenderOptions {
     /// Place of the sink whose metrics it sends.
     pub sink: SinkPlace,
     /// The receiver.
-    pub url: Url,
-    /// Credentials for the receiver.
-    pub credentials: Credentials,
-    /// File of the trusted authorities, in PEM form; `None` for those of the system.
-    pub authorities: Option<PathBuf>,
-    /// Time for a request, connecting included.
-    pub timeout: Duration,
+    pub remote: RemoteWrite,
+    /// Limits that have no settings.
+    pub limits: SenderLimits,
+}
+
+/// Limits of a sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderLimits {
     /// Most samples in a message.
     pub most_samples: usize,
     /// Longest time that samples wait for a message to become full.
     pub longest_wait: Duration,
-    /// Age from which on samples are not sent.
-    pub most_age: Duration,
     /// Pauses between attempts.
     pub backoff: RetryDelays,
 }
 
-impl SenderOptions {
-    /// Options with defaults for everything else.
-    pub fn to(name: &str, sink: SinkPlace, url: Url) -> SenderOptions {
-        SenderOptions {
-            name: name.into(),
-            sink,
-            url,
-            credentials: Credentials::None,
-            authorities: None,
-            timeout: Duration::from_secs(30),
+impl Default for SenderLimits {
+    fn default() -> SenderLimits {
+        SenderLimits {
             most_samples: 5000,
             longest_wait: Duration::from_secs(1),
-            most_age: Duration::from_secs(30 * 60),
             backoff: RetryDelays::default(),
         }
+    }
+}
+
+impl SenderOptions {
+    /// Options of a sender to a receiver.
+    pub fn to(name: &str, sink: SinkPlace, remote: &RemoteWrite) -> SenderOptions {
+        let (name, remote, limits) = (name.into(), remote.clone(), SenderLimits::default());
+        SenderOptions { name, sink, remote, limits }
     }
 
     /// Checks that its secret and its authorities can be used.
@@ -76,7 +75,8 @@ impl SenderOptions {
     }
 
     fn client<C: Client>(&self) -> Result<C, String> {
-        C::new(self.url.clone(), self.credentials.clone(), self.authorities.as_deref())
+        let RemoteWrite { url, credentials, authorities, .. } = &self.remote;
+        C::new(url.clone(), credentials.clone(), authorities.as_deref())
     }
 
     /// Starts its thread. It sends the events of the ring until that is closed, and then the
@@ -97,7 +97,7 @@ impl SenderOptions {
             *lock(&own) = Some((options, client));
             Ok(())
         };
-        let encoder = Encoder::new(self.sink, self.most_samples, Arc::clone(&numbers));
+        let encoder = Encoder::new(self.sink, self.limits.most_samples, Arc::clone(&numbers));
         let name = self.name.clone();
         let work = move || {
             let sender = Sender {
@@ -165,7 +165,7 @@ impl<W: World> Sender<W> {
     async fn run(mut self, mut encoder: Encoder) {
         let mut begun = None;
         loop {
-            let wait = self.options.longest_wait;
+            let wait = self.options.limits.longest_wait;
             let patience =
                 begun.map_or(Duration::MAX, |begun: Instant| wait.saturating_sub(begun.elapsed()));
             let popped = self.ring.pop(patience).await;
@@ -196,7 +196,7 @@ impl<W: World> Sender<W> {
             if let Some(next) = lock(&self.changed).take() {
                 (self.options, self.client) = next;
             }
-            if W::now().since(message.oldest) > self.options.most_age {
+            if W::now().since(message.oldest) > self.options.remote.max_age {
                 self.numbers.dropped_old.add(samples);
                 return;
             }
@@ -228,7 +228,7 @@ impl<W: World> Sender<W> {
                 Verdict::Again(after) => {
                     self.failed = self.failed.saturating_add(1);
                     // A receiver that asks for a retry at once still gets a pause.
-                    let usual = self.options.backoff.after(self.failed, W::chance());
+                    let usual = self.options.limits.backoff.after(self.failed, W::chance());
                     self.rest(after.map_or(usual, |after| after.max(usual))).await;
                 }
             }
@@ -237,7 +237,7 @@ impl<W: World> Sender<W> {
 
     /// Sends once. `None` if the deadline of the ring came first.
     async fn send(&mut self, body: Bytes) -> Option<Result<Response, NoResponse>> {
-        let (client, ring, timeout) = (&mut self.client, &self.ring, self.options.timeout);
+        let (client, ring, timeout) = (&mut self.client, &self.ring, self.options.remote.timeout);
         let answer = tokio::select! {
             biased;
             () = ring.past_deadline() => None,
@@ -258,13 +258,13 @@ impl<W: World> Sender<W> {
         let Some(deadline) = self.ring.deadline() else { return };
         let until = deadline.saturating_duration_since(Instant::now());
         // Even then there is a pause between attempts.
-        let left = time.saturating_sub(begun.elapsed()).min(self.options.backoff.longest);
+        let left = time.saturating_sub(begun.elapsed()).min(self.options.limits.backoff.longest);
         tokio::time::sleep(left.min(until)).await;
     }
 
     /// Logs trouble, though not every time, and its end.
     fn log(&mut self, answer: &Result<Response, NoResponse>, samples: u64) {
-        let (sink, url) = (&*self.options.name, self.options.url.text());
+        let (sink, url) = (&*self.options.name, self.options.remote.url.text());
         let trouble = match answer {
             Ok(Response { status: 200..300, .. }) => {
                 if let Some(failed) = self.trouble.end() {

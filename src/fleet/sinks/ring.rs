@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::held_bytes::HeldBytes;
 use super::numbers::SinkNumbers;
+use super::outlets::Outlet;
 use crate::fleet::frame::Event;
 
 /// The events that wait for one sink. A single task takes them out.
@@ -60,28 +61,6 @@ impl Ring {
         self.numbers.ring_limit.set(limit as u64);
         self.make_room(&mut waiting);
         self.tell(&waiting);
-    }
-
-    /// Adds an event without waiting for the sink. Without room, the oldest events are dropped.
-    /// The event itself is dropped if it is larger than the ring, or if the ring is closed.
-    pub fn push(&self, event: &Arc<Event>) {
-        let mut waiting = self.lock();
-        self.numbers.events.add(1);
-        if waiting.is_closed {
-            self.numbers.dropped_closed.add(1);
-            return;
-        }
-        waiting.held.add(event);
-        if waiting.held.bytes() > waiting.limit && event.bytes_with_parts() > waiting.limit {
-            waiting.held.remove(event);
-            self.numbers.dropped_overflow.add(1);
-            return;
-        }
-        self.make_room(&mut waiting);
-        waiting.events.push_back(Arc::clone(event));
-        self.tell(&waiting);
-        drop(waiting);
-        self.changed.notify_one();
     }
 
     /// Drops the oldest events until the others have room.
@@ -191,6 +170,30 @@ impl Ring {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // A panic leaves the queue consistent.
         lock(&self.waiting)
+    }
+}
+
+impl Outlet for Ring {
+    /// Adds an event without waiting for the sink. Without room, the oldest events are dropped.
+    /// The event itself is dropped if it is larger than the ring, or if the ring is closed.
+    fn push(&self, event: &Arc<Event>) {
+        let mut waiting = self.lock();
+        self.numbers.events.add(1);
+        if waiting.is_closed {
+            self.numbers.dropped_closed.add(1);
+            return;
+        }
+        waiting.held.add(event);
+        if waiting.held.bytes() > waiting.limit && event.bytes_with_parts() > waiting.limit {
+            waiting.held.remove(event);
+            self.numbers.dropped_overflow.add(1);
+            return;
+        }
+        self.make_room(&mut waiting);
+        waiting.events.push_back(Arc::clone(event));
+        self.tell(&waiting);
+        drop(waiting);
+        self.changed.notify_one();
     }
 }
 

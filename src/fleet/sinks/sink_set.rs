@@ -11,7 +11,7 @@ positions! {
     pub SinkPlace;
 }
 
-/// A set of sinks, and of stage two.
+/// A set of sinks, and of the thread that computes over the fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SinkSet(u64);
 
@@ -19,11 +19,11 @@ impl SinkSet {
     /// No sink.
     pub const NONE: SinkSet = SinkSet(0);
 
-    /// All sinks, and stage two.
+    /// All sinks, and the fleet's thread.
     pub const ALL: SinkSet = SinkSet(u64::MAX);
 
-    /// Stage two, which computes across hosts. It has a place behind all sinks.
-    pub const STAGE_TWO: SinkSet = SinkSet(1 << MAX_SINKS);
+    /// The thread that computes over the fleet. It has a place behind all sinks.
+    pub const FLEET: SinkSet = SinkSet(1 << MAX_SINKS);
 
     /// A single sink; none if there is no such place.
     pub const fn one(place: SinkPlace) -> SinkSet {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::*;
 
-/// This machine without a thread for stage two, and without an answer about the name `nowhere`.
+/// This machine without a thread that computes over the fleet, and without an answer about the
+/// name `nowhere`.
 #[derive(Clone, Copy, Debug)]
 pub struct FlawedMachine;
 

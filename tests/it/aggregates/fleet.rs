@@ -9,7 +9,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::internal::fleet::aggregates::{
-    Aggregates, Collector, Evaluation, FleetDefinitions, HostMetrics, Merged, References, Schedule,
+    Aggregates, Collector, Evaluation, FleetDefinitions, HostMetrics, Merged, References,
     ShardPartials,
 };
 use pmderive::internal::fleet::frame::{Event, ExportedMetric, Frame, Instances, Schema};
@@ -131,8 +131,17 @@ fn engine() -> Arc<Engine> {
 
 /// All of a fleet in one process.
 pub fn aggregates(definitions: &Arc<FleetDefinitions>) -> Aggregates {
-    let schedule = Schedule { interval: INTERVAL, grace: Duration::from_secs(8) };
-    Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| samples::sinks(&[0]))
+    Aggregates::new(engine(), Arc::clone(definitions), &|_| samples::sinks(&[0]))
+}
+
+/// Frames that came late, and those of unexpected hosts.
+pub fn dropped(collector: &Collector) -> (u64, u64) {
+    (collector.numbers.late.get(), collector.numbers.unexpected.get())
+}
+
+/// Ends a slot of a fleet.
+pub fn finish(fleet: &mut Aggregates, slot: u64) -> Vec<Event> {
+    fleet.finish(Slot(slot), Slot(slot).end(INTERVAL))
 }
 
 /// The same with several collectors, each with some of the shards.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts};
+use pmderive::internal::fleet::aggregates::Aggregates;
 use pmderive::internal::fleet::frame::{Frame, Instances, Schema};
 use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::samples::Given;
@@ -12,8 +12,8 @@ use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    Shared, Shown, aggregates, column, definitions, exported, frame, instances, labels, schema,
-    shown, target,
+    Shared, Shown, aggregates, column, definitions, dropped, exported, finish, frame, instances,
+    labels, schema, shown, target,
 };
 use super::model::{DEFINITIONS, Has, Heard, Model, Number};
 
@@ -201,14 +201,14 @@ impl Fleet {
     ) {
         match (&heard, frame) {
             (Heard::Frame(_), Some(frame)) => {
-                let before = self.alone.collector.dropped();
+                let before = dropped(&self.alone.collector);
                 self.alone.collector.frame(frame);
-                let taken = more(before, self.alone.collector.dropped());
+                let taken = more(before, dropped(&self.alone.collector));
                 for shared in &mut self.shared {
                     let collector = shared.of(target);
-                    let before = collector.dropped();
+                    let before = dropped(collector);
                     collector.frame(frame);
-                    assert_eq!(more(before, collector.dropped()), taken);
+                    assert_eq!(more(before, dropped(collector)), taken);
                 }
             }
             (Heard::Failed, _) => {
@@ -225,9 +225,8 @@ impl Fleet {
 }
 
 /// What has been left aside since before.
-fn more(before: DropCounts, now: DropCounts) -> DropCounts {
-    let (late, unexpected) = (now.late - before.late, now.unexpected - before.unexpected);
-    DropCounts { late, unexpected }
+fn more(before: (u64, u64), now: (u64, u64)) -> (u64, u64) {
+    (now.0 - before.0, now.1 - before.1)
 }
 
 /// Runs a fleet of a seed for some slots, and compares everything.
@@ -288,7 +287,7 @@ fn run(seed: u64, slots: u64) {
         }
         let counted = fleet.model.hosts(slot, "x", &["rack"]);
         let expected = comparable(fleet.model.finish(slot));
-        let events = fleet.alone.finish(Slot(slot));
+        let events = finish(&mut fleet.alone, slot);
         let found = shown(&events);
         for (group, numbers) in counted {
             let group = match group.as_str() {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use pmderive::internal::fleet::aggregates::{Aggregates, DropCounts, Schedule};
+use pmderive::internal::fleet::aggregates::Aggregates;
 use pmderive::internal::fleet::frame::{Event, Frame, Stale, StaleReason};
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::sink_set::SinkSet;
@@ -13,8 +12,8 @@ use pmderive::internal::fleet::targets::target::Target;
 use pmderive::runtime::model::{InstId, Semantics, ValueType};
 
 use super::fleet::{
-    INTERVAL, aggregates, column, definitions, exported, frame, frame_of, instances, schema, shown,
-    target,
+    INTERVAL, aggregates, column, definitions, dropped, exported, finish, frame, frame_of,
+    instances, schema, shown, target,
 };
 
 const BEFORE: &str = "f.old = max(x)\nf.rate = rate(sum(n) by (rack))\nf.sum = sum(x) by (rack)\n";
@@ -44,7 +43,7 @@ fn answer(fleet: &mut Aggregates, slot: u64) {
         let frame = frame(&host, "", slot, &schema, &[count, value.clone(), value]);
         fleet.collector.frame(&frame);
     }
-    assert_eq!(fleet.collector.dropped(), DropCounts::default());
+    assert_eq!(dropped(&fleet.collector), (0, 0));
 }
 
 /// Identifiers of groups by name, of one metric.
@@ -71,10 +70,6 @@ fn ended(stale: &Stale) -> Vec<(&str, SinkSet)> {
     metrics.map(|metric| (&*metric.name, metric.sinks)).collect()
 }
 
-fn schedule(grace: u64) -> Schedule {
-    Schedule { interval: INTERVAL, grace: Duration::from_secs(grace) }
-}
-
 #[test]
 fn what_did_not_change_goes_on() {
     let exported = ["n", "x", "y"];
@@ -82,15 +77,15 @@ fn what_did_not_change_goes_on() {
     fleet.collector.set_targets(&hosts());
     for slot in [7, 8] {
         answer(&mut fleet, slot);
-        fleet.finish(Slot(slot));
+        finish(&mut fleet, slot);
     }
     // The slot is in its grace when the definitions change.
     answer(&mut fleet, 9);
-    let before = fleet.finish(Slot(9));
+    let before = finish(&mut fleet, 9);
     answer(&mut fleet, 10);
     let sinks = |_: &str| samples::sinks(&[0, 1]);
-    fleet.follow(definitions(AFTER, &exported), schedule(5), &sinks, &hosts());
-    let after = fleet.finish(Slot(10));
+    fleet.follow(definitions(AFTER, &exported), false, &sinks, &hosts());
+    let after = finish(&mut fleet, 10);
     let (one, two) = (frame_of(&before), frame_of(&after));
     for metric in ["f.sum", "f.rate"] {
         assert_eq!(ids(one, metric), ids(two, metric), "{metric}");
@@ -116,7 +111,7 @@ fn what_did_not_change_goes_on() {
     assert!(ended(told[1]).iter().all(|(name, _)| name.starts_with("fleet.hosts.")));
 
     answer(&mut fleet, 11);
-    let next = fleet.finish(Slot(11));
+    let next = finish(&mut fleet, 11);
     assert_eq!(stale(&next).len(), 0);
     assert_eq!(shown(&next)["f.more"][""], 6_f64.to_bits());
     assert_eq!(shown(&next)["f.rate"], *rate);
@@ -128,16 +123,16 @@ fn a_sink_that_goes_ends_no_series_of_others() {
     let mut fleet = aggregates(&definitions);
     let follow = |fleet: &mut Aggregates, places: &[u32]| {
         let sinks = samples::sinks(places);
-        fleet.follow(Arc::clone(&definitions), schedule(8), &|_| sinks, &hosts());
+        fleet.follow(Arc::clone(&definitions), false, &|_| sinks, &hosts());
     };
     follow(&mut fleet, &[0, 1]);
     for slot in [7, 8] {
         answer(&mut fleet, slot);
-        fleet.finish(Slot(slot));
+        finish(&mut fleet, slot);
     }
     follow(&mut fleet, &[1, 2]);
     answer(&mut fleet, 9);
-    let events = fleet.finish(Slot(9));
+    let events = finish(&mut fleet, 9);
     let told = stale(&events);
     assert_eq!(told.len(), 1, "{told:?}");
     let lost = samples::sinks(&[0]);
@@ -156,9 +151,9 @@ fn a_rate_that_was_away_begins_anew() {
     let mut fleet = aggregates(&both);
     fleet.collector.set_targets(&hosts());
     let mut has_rate = |slot, definitions| {
-        fleet.follow(Arc::clone(definitions), schedule(8), &|_| samples::sinks(&[0]), &hosts());
+        fleet.follow(Arc::clone(definitions), false, &|_| samples::sinks(&[0]), &hosts());
         answer(&mut fleet, slot);
-        shown(&fleet.finish(Slot(slot))).contains_key("f.rate")
+        shown(&finish(&mut fleet, slot)).contains_key("f.rate")
     };
     let plans = [&both, &both, &sum, &sum, &both, &both];
     let found: Vec<bool> = (7..).zip(plans).map(|(slot, plan)| has_rate(slot, plan)).collect();
@@ -172,20 +167,19 @@ fn another_interval_begins_other_slots() {
     fleet.collector.set_targets(&hosts());
     for slot in [70, 71] {
         answer(&mut fleet, slot);
-        fleet.finish(Slot(slot));
+        finish(&mut fleet, slot);
     }
-    let half = Schedule { interval: INTERVAL / 2, grace: Duration::from_secs(4) };
-    fleet.follow(definitions, half, &|_| samples::sinks(&[0]), &hosts());
+    fleet.follow(definitions, true, &|_| samples::sinks(&[0]), &hosts());
     // Slot 71 of ten seconds ended when slot 143 of five seconds did.
     answer(&mut fleet, 144);
-    let events = fleet.finish(Slot(144));
+    let events = fleet.finish(Slot(144), Slot(144).end(INTERVAL / 2));
     // Hosts are fetched at other moments of these, so that no rate spans both.
     let told = stale(&events);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(ended(told[0]), [("f.rate", samples::sinks(&[0]))]);
     assert_eq!(shown(&events)["f.sum"]["{rack=\"b\"}"], 4_f64.to_bits());
     answer(&mut fleet, 145);
-    let events = fleet.finish(Slot(145));
+    let events = fleet.finish(Slot(145), Slot(145).end(INTERVAL / 2));
     assert_eq!(stale(&events).len(), 0);
     let rate = 4000_f64 / 5.0;
     assert_eq!(shown(&events)["f.rate"]["{rack=\"b\"}"], rate.to_bits());

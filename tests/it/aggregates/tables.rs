@@ -9,8 +9,8 @@ use pmderive::internal::fleet::targets::target::{GroupId, Target};
 use pmderive::runtime::model::{Semantics, ValueType};
 
 use super::fleet::{
-    aggregates, column, computed, definitions, exported, frame, frame_of, instances, schema, shown,
-    target,
+    aggregates, column, computed, definitions, dropped, exported, finish, frame, frame_of,
+    instances, schema, shown, target,
 };
 
 /// Five hosts in two racks, one of which says itself where it stands, and one
@@ -46,7 +46,7 @@ fn of(expression: &str) -> String {
         let frame = frame(target, own, 7, &schema, &[counts, column(of, &bits)]);
         fleet.collector.frame(&frame);
     }
-    let events = fleet.finish(Slot(7));
+    let events = finish(&mut fleet, 7);
     assert!(fleet.evaluation.diagnostics().is_empty(), "{:?}", fleet.evaluation.diagnostics());
     let frame = frame_of(&events);
     let (at, metric) = frame.schema.find("f.x").expect("a definition without mistakes");
@@ -162,7 +162,7 @@ fn expressions_of_hosts_are_operands() {
         let columns = [column(&instances(&[""]), &[(at as f64 + 1.5).to_bits()])];
         fleet.collector.frame(&frame(host, "", 1, &schema, &columns));
     }
-    let shown = shown(&fleet.finish(Slot(1)));
+    let shown = shown(&finish(&mut fleet, 1));
     let of = |name: &str| -> Vec<f64> {
         shown[name].values().map(|bits| f64::from_bits(*bits)).collect()
     };
@@ -219,7 +219,7 @@ fn rates_are_of_the_same_members_only() {
                 false => fleet.collector.failed(target, Slot(slot)),
             }
         }
-        assert_eq!(values(&fleet.finish(Slot(slot))), expected, "slot {slot}");
+        assert_eq!(values(&finish(&mut fleet, slot)), expected, "slot {slot}");
     }
 }
 
@@ -244,12 +244,11 @@ fn hosts_are_counted_by_what_became_of_them() {
     fleet.collector.frame(&frame(&hosts[4], "", 3, &first, &[column(&one, &[])]));
     fleet.collector.frame(&frame(&hosts[5], "", 3, &other, &value()));
     fleet.collector.frame(&frame(&hosts[6], "", 3, &schema([]), &[]));
-    assert_eq!(fleet.due(Slot(3)), Nanos(48_000_000_000));
-    let events = fleet.finish(Slot(3));
-    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (0, 0));
+    let events = finish(&mut fleet, 3);
+    assert_eq!(dropped(&fleet.collector), (0, 0));
     fleet.collector.frame(&frame(&hosts[7], "", 3, &first, &value()));
     fleet.collector.frame(&frame(&target("x", ""), "", 4, &first, &value()));
-    assert_eq!((fleet.collector.dropped().late, fleet.collector.dropped().unexpected), (1, 1));
+    assert_eq!(dropped(&fleet.collector), (1, 1));
     let shown = shown(&events);
     let number = |what: &str, group: &str| {
         let name = format!("{{aggregate=\"sum(x) by (rack)\",{group}}}");
@@ -328,7 +327,7 @@ fn what_no_host_has_any_more_decides_no_longer() {
                     }
                 }
             }
-            told.push(values(&fleet.finish(Slot(slot))));
+            told.push(values(&finish(&mut fleet, slot)));
         }
         let is_rate = text.contains("rate");
         assert_eq!(told[1], if is_rate { "=0.2" } else { "=4" });
@@ -363,7 +362,7 @@ fn all_that_is_left_out_is_told() {
             let columns = [column(&instances(&[""]), &[1])];
             fleet.collector.frame(&frame(host, "", slot, &schema, &columns));
         }
-        fleet.finish(Slot(slot));
+        finish(&mut fleet, slot);
     }
     let warnings = fleet.take_warnings();
     let told = warnings.iter().map(|one| one.split(" and hosts like it").next().unwrap_or(one));
@@ -387,7 +386,7 @@ fn hosts_without_an_operand_are_not_expected() {
     // In the order in which they are taken: x, y.
     let had = [[true, true], [false, true]].map(|had| had.into());
     fleet.collector.set_operands(had.into());
-    let shown = shown(&fleet.finish(Slot(3)));
+    let shown = shown(&finish(&mut fleet, 3));
     let expected = &shown["fleet.hosts.expected"];
     let expected: Vec<String> =
         expected.iter().map(|(name, number)| format!("{name}={number}")).collect();
@@ -409,7 +408,7 @@ fn groups_end_once_and_keep_their_identifiers() {
             let columns = [column(&one, &[1f64.to_bits()])];
             fleet.collector.frame(&frame(host, "", slot, &schema, &columns));
         }
-        for event in fleet.finish(Slot(slot)) {
+        for event in finish(&mut fleet, slot) {
             let (what, schema, series) = match &event {
                 Event::Frame(frame) => {
                     let all = frame.columns.iter().map(|one| one.instances);
@@ -466,12 +465,12 @@ fn quantiles_of_too_many_values_have_no_value() {
             let one = vec![column(&instances(&["i"]), &[1f64.to_bits()])];
             fleet.collector.frame(&frame(&hosts[1], "", slot, &schema, &one));
         }
-        let events = fleet.finish(Slot(slot));
+        let events = finish(&mut fleet, slot);
         assert_eq!(values(&events), expected, "slot {slot}");
         let count = MAX_QUANTILE_VALUES as u64 + u64::from(has_one_more);
         assert_eq!(shown(&events)["f.n"][""], count);
     }
-    assert_eq!(fleet.evaluation.refused().too_many_values, 1);
+    assert_eq!(fleet.evaluation.numbers.refused.get(), 1);
     let expected = "`quantile(1, x)` has no value: there are more than 65536 values";
     assert_eq!(fleet.take_warnings(), [expected]);
 }
@@ -488,10 +487,10 @@ fn sums_that_overflow_are_told_once() {
     for slot in 1..4 {
         let columns = [column(&two, &[u64::MAX; 2])];
         fleet.collector.frame(&frame(&host, "", slot, &schema, &columns));
-        assert_eq!(values(&fleet.finish(Slot(slot))), "");
+        assert_eq!(values(&finish(&mut fleet, slot)), "");
         told.extend(fleet.take_warnings());
     }
-    assert_eq!(fleet.evaluation.refused().overflows, 3);
+    assert_eq!(fleet.evaluation.numbers.refused.get(), 3);
     let expected =
         r#"`sum(x) by (rack)` has no value for {rack="a"}: the sum has more than 64 bits"#;
     assert_eq!(told, [expected]);
@@ -513,23 +512,23 @@ fn frames_that_do_not_fit_have_no_value() {
     // The last of two frames of a slot counts.
     fleet.collector.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &bits)]));
     fleet.collector.frame(&frame(&hosts[3], "", 1, &schema, &[column(&two, &[bits[0]; 2])]));
-    let events = fleet.finish(Slot(1));
+    let events = finish(&mut fleet, 1);
     assert_eq!(values(&events), "=5");
     assert_eq!(shown(&events)["f.n"][""], 4);
     // Slots far ahead do not pile up. Their frames are counted.
     for slot in 10..100 {
         fleet.collector.frame(&frame(&hosts[0], "", slot, &schema, &[column(&two, &bits)]));
     }
-    assert_eq!(fleet.collector.dropped().late, 86);
+    assert_eq!(fleet.collector.numbers.late.get(), 86);
     // One that is older than all that are open counts nowhere, and neither does its failure.
-    let late = fleet.collector.dropped().late;
+    let late = fleet.collector.numbers.late.get();
     fleet.collector.frame(&frame(&hosts[1], "", 95, &schema, &[column(&two, &bits)]));
-    assert_eq!(fleet.collector.dropped().late, late + 1);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 1);
     fleet.collector.failed(&hosts[0], Slot(95));
-    assert_eq!(values(&fleet.finish(Slot(96))), "=3");
-    assert_eq!(values(&fleet.finish(Slot(99))), "=3");
+    assert_eq!(values(&finish(&mut fleet, 96)), "=3");
+    assert_eq!(values(&finish(&mut fleet, 99)), "=3");
     // So are those of slots that are skipped.
-    assert_eq!(fleet.collector.dropped().late, late + 3);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 3);
     fleet.collector.frame(&frame(&hosts[0], "", 2, &schema, &[]));
-    assert_eq!(fleet.collector.dropped().late, late + 4);
+    assert_eq!(fleet.collector.numbers.late.get(), late + 4);
 }

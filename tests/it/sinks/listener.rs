@@ -11,6 +11,7 @@ use pmderive::internal::fleet::labels::Labels;
 use pmderive::internal::fleet::sinks::http::{Answer, Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, RequestOutcome, SinkNumbers};
+use pmderive::internal::fleet::sinks::outlets::Outlet;
 use pmderive::internal::fleet::sinks::samples;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::text::Writer;
@@ -82,7 +83,7 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
     let newest = Arc::new(NewestFrames::default());
     let listener = start(listen(), &newest, Own::default());
     let host = Host::new("web1:44321");
-    newest.tell(&host.frame(Nanos(1_700_000_000_123_000_000), RATES));
+    newest.push(&host.frame(Nanos(1_700_000_000_123_000_000), RATES));
     let page = |more: &str, accept: &str| {
         get(listener.address(), &format!("/metrics?target=web1%3A44321{more}"), accept)
     };
@@ -105,12 +106,12 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
 
     let vanished = vec![(1, samples::named(&["vda", "vdb"])), (2, samples::single())];
     let reason = StaleReason::Vanished;
-    newest.tell(&Arc::new(samples::stale(&host.target, 1, reason, &host.schema, vanished)));
+    newest.push(&Arc::new(samples::stale(&host.target, 1, reason, &host.schema, vanished)));
     let left = page("", "").1;
     assert!(left.contains("nvme0n1") && !left.contains("vda"), "{left}");
     assert!(!left.contains("shop_requests_total"), "{left}");
     let reason = StaleReason::Failed("no answer".into());
-    newest.tell(&Arc::new(samples::stale(&host.target, 2, reason, &host.schema, Vec::new())));
+    newest.push(&Arc::new(samples::stale(&host.target, 2, reason, &host.schema, Vec::new())));
     assert_eq!(page("", "").0, 404);
     listener.stop(end());
 }
@@ -137,7 +138,7 @@ fn families_are_told_apart_and_what_may_fall_is_no_counter() {
         let schema = Arc::new(Schema { metrics: names.iter().map(counter).collect() });
         let columns: Vec<_> =
             names.iter().map(|_| samples::column(&samples::single(), &[1])).collect();
-        newest.tell(&Arc::new(samples::frame(target, 0, &schema, &columns)));
+        newest.push(&Arc::new(samples::frame(target, 0, &schema, &columns)));
         let path = match target.is_fleet() {
             true => "/metrics",
             false => "/metrics?target=h:44321",
@@ -155,8 +156,8 @@ fn families_are_told_apart_and_what_may_fall_is_no_counter() {
 #[test]
 fn requests_are_answered() {
     let newest = Arc::new(NewestFrames::default());
-    newest.tell(&Host::new(Target::FLEET).frame(Nanos(0), RATES));
-    newest.tell(&Host::new("web1:44321").frame(Nanos(0), RATES));
+    newest.push(&Host::new(Target::FLEET).frame(Nanos(0), RATES));
+    newest.push(&Host::new("web1:44321").frame(Nanos(0), RATES));
     let listener = start(listen(), &newest, Own::default());
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
     let cases: &[(&str, u16, &str)] = &[

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use pmderive::internal::fleet::frame::{Event, Schema, StaleReason};
 use pmderive::internal::fleet::labels::Labels;
-use pmderive::internal::fleet::sinks::client::Url;
 use pmderive::internal::fleet::sinks::http::Listener;
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{self, SinkNumbers};
-use pmderive::internal::fleet::sinks::remote_write::SenderOptions;
+use pmderive::internal::fleet::sinks::outlets::Outlet;
 use pmderive::internal::fleet::sinks::ring::Ring;
 use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::text::{Format, Writer};
@@ -22,7 +21,7 @@ use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
 use super::listener::{Own, listen};
-use super::{Host, RATES, eventually, far, get, now};
+use super::{Host, RATES, eventually, far, get, now, sender_to};
 
 /// The answer to a query at a time, or now: labels and value of each series, sorted.
 pub fn query(receiver: &Receiver, query: &str, at: Option<Nanos>) -> Vec<(String, f64)> {
@@ -77,7 +76,7 @@ fn promtool_accepts_what_is_shown() {
     let Some((status, words)) = promtool_check_metrics(&own) else { return };
     assert_eq!((status, &*words), (0, ""), "{own}");
     let newest = NewestFrames::default();
-    newest.tell(&Host::new("web1:44321").frame(now(), RATES));
+    newest.push(&Host::new("web1:44321").frame(now(), RATES));
     let mut text = String::new();
     let choice = scrape::Choice { sink: SinkPlace(0), times: true };
     let shown = newest.frame_of("web1:44321").expect("it is there");
@@ -92,8 +91,8 @@ fn promtool_accepts_what_is_shown() {
 fn prometheus_scrapes_what_is_shown() {
     let newest = Arc::new(NewestFrames::default());
     let host = Host::new("web1:44321");
-    newest.tell(&host.frame(now(), RATES));
-    newest.tell(&Host::new(Target::FLEET).frame(now(), RATES));
+    newest.push(&host.frame(now(), RATES));
+    newest.push(&Host::new(Target::FLEET).frame(now(), RATES));
     let own = Own::default();
     newest.limit(usize::MAX, Arc::clone(&own.numbers));
     let listener = Listener::start(listen(), Arc::clone(&newest), Arc::new(own));
@@ -115,7 +114,7 @@ fn prometheus_scrapes_what_is_shown() {
     let own = "pmderive_sink_request_duration_seconds_bucket{le=\"+Inf\"} > 0";
     eventually("our own numbers", || (!query(&prometheus, own, None).is_empty()).then_some(()));
     // What is absent ends.
-    newest.tell(&Arc::new(samples::stale(
+    newest.push(&Arc::new(samples::stale(
         &host.target,
         0,
         StaleReason::TargetRemoved,
@@ -134,9 +133,9 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
+    let mut options = sender_to(&url);
     // More messages than one.
-    options.most_samples = 5;
+    options.limits.most_samples = 5;
     let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
 
@@ -222,7 +221,7 @@ fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool)
     let numbers = Arc::new(SinkNumbers::default());
     let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
-    let options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
+    let options = sender_to(&url);
     let (_, running) =
         options.start::<Machine>(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
     let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);

@@ -12,9 +12,9 @@ use pmderive::internal::fleet::sinks::delivery::RetryDelays;
 use pmderive::internal::fleet::sinks::http::{Listen, Listener, Pages};
 use pmderive::internal::fleet::sinks::newest_frames::NewestFrames;
 use pmderive::internal::fleet::sinks::numbers::{RequestOutcome, SinkNumbers};
+use pmderive::internal::fleet::sinks::outlets::Outlet;
 use pmderive::internal::fleet::sinks::remote_write::{Change, SenderOptions};
 use pmderive::internal::fleet::sinks::ring::Ring;
-use pmderive::internal::fleet::sinks::sink_set::SinkPlace;
 use pmderive::internal::fleet::sinks::tls::Identity;
 use pmderive::internal::fleet::slot::Nanos;
 use pmderive::internal::fleet::world::{Job, Machine};
@@ -22,7 +22,7 @@ use pmderive::internal::fleet::world::{Job, Machine};
 use tokio::time::Instant;
 
 use super::listener::listen;
-use super::{Host, RATES, eventually, far, now};
+use super::{Host, RATES, eventually, far, now, sender_to};
 
 /// What a receiver does with a request.
 #[derive(Clone, Copy)]
@@ -119,10 +119,10 @@ impl Sink {
     /// A sink that sends each event at once and tries again soon.
     fn start(address: SocketAddr, change: impl FnOnce(&mut SenderOptions)) -> Sink {
         let url = format!("http://{address}/api/v1/write");
-        let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
-        options.longest_wait = Duration::ZERO;
+        let mut options = sender_to(&url);
+        options.limits.longest_wait = Duration::ZERO;
         let soon = Duration::from_millis(1);
-        options.backoff = RetryDelays { first: soon, longest: soon };
+        options.limits.backoff = RetryDelays { first: soon, longest: soon };
         change(&mut options);
         let numbers = Arc::new(SinkNumbers::default());
         let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
@@ -201,7 +201,7 @@ fn answers_decide_what_becomes_of_samples() {
 fn a_receiver_that_never_answers_is_not_waited_for() {
     let receiver = Receiver::new(&[Does::Waits]);
     let sink = Sink::start(receiver.address, |options| {
-        options.timeout = Duration::from_millis(50);
+        options.remote.timeout = Duration::from_millis(50);
     });
     sink.ring.push(&frame(now()));
     let numbers = Arc::clone(&sink.numbers);
@@ -213,7 +213,7 @@ fn a_receiver_that_never_answers_is_not_waited_for() {
 fn the_end_comes_at_the_deadline() {
     let receiver = Receiver::new(&[Does::Waits]);
     let sink = Sink::start(receiver.address, |options| {
-        options.timeout = Duration::from_secs(3600);
+        options.remote.timeout = Duration::from_secs(3600);
     });
     sink.ring.push(&frame(now()));
     eventually("the request", || (receiver.requests() == 1).then_some(()));
@@ -239,9 +239,9 @@ fn what_is_old_is_not_sent() {
 fn a_receiver_that_is_away_costs_no_more_than_the_ring() {
     let receiver = Receiver::new(&[Does::Waits]);
     let url = format!("http://{}/", receiver.address);
-    let mut options = SenderOptions::to("test", SinkPlace(0), Url::parse(&url).expect("a URL"));
-    options.timeout = Duration::from_secs(3600);
-    options.longest_wait = Duration::ZERO;
+    let mut options = sender_to(&url);
+    options.remote.timeout = Duration::from_secs(3600);
+    options.limits.longest_wait = Duration::ZERO;
     let numbers = Arc::new(SinkNumbers::default());
     let one = frame(now());
     let ring = Arc::new(Ring::new(10 * one.bytes_with_parts(), Arc::clone(&numbers)));
@@ -264,7 +264,7 @@ fn requests_say_what_they_are_and_who_asks() {
     let receiver = Receiver::new(&[]);
     let sink = Sink::start(receiver.address, |options| {
         let user = "Aladdin".to_owned();
-        options.credentials = Credentials::Basic { user, password_file: file.clone() };
+        options.remote.credentials = Credentials::Basic { user, password_file: file.clone() };
         assert!(!format!("{options:?}").contains("sesame"));
     });
     sink.ring.push(&frame(now()));
@@ -298,7 +298,8 @@ fn other_options_hold_from_the_next_request_on() {
     sink.ring.push(&frame(now()));
     eventually("the request", || (receiver.requests() == 1).then_some(()));
     let credentials = Credentials::Bearer { token_file: token_file.clone() };
-    let options = SenderOptions { credentials, ..sink.options.clone() };
+    let mut options = sink.options.clone();
+    options.remote.credentials = credentials;
     assert!((sink.change)(options.clone()).is_err(), "there is no such file");
     std::fs::write(&token_file, "s3cret").expect("a file");
     (sink.change)(options).expect("good options");
@@ -345,9 +346,9 @@ fn both_sides_of_tls() {
         [(&certificate, RequestOutcome::Refused), (&stranger, RequestOutcome::Broken)]
     {
         let sink = Sink::start(listener.address(), |options| {
-            options.url = Url::parse(&url).expect("a URL");
-            options.authorities = Some(authority.clone());
-            options.credentials = Credentials::Bearer { token_file: token_file.clone() };
+            options.remote.url = Url::parse(&url).expect("a URL");
+            options.remote.authorities = Some(authority.clone());
+            options.remote.credentials = Credentials::Bearer { token_file: token_file.clone() };
         });
         sink.ring.push(&frame(now()));
         let numbers = &sink.numbers;

@@ -46,8 +46,8 @@ pub struct FetchedHosts {
 struct Caught(Mutex<Vec<Arc<Event>>>);
 
 impl Outlet for Caught {
-    fn push(&self, event: Arc<Event>) {
-        lock(&self.0).push(event);
+    fn push(&self, event: &Arc<Event>) {
+        lock(&self.0).push(Arc::clone(event));
     }
 }
 
