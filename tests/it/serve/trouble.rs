@@ -588,6 +588,13 @@ fn secrets_are_not_shown() {
         ("kind = 'remote-write'\npassword = 'secret'", "did you mean `password-file`?"),
         ("kind = 'remote-write'\nurl = 'http://user:secret@x/", "'http://user:******@x/"),
         ("kind = 'remote-write'\ntoken = secret", "token =*******"),
+        ("kind = 'json-lines'\nheaders = { X = 'Bearer secret' }", "headers = { X = ****"),
+        ("kind = 'json-lines'\n[sink.headers]\nX.Y = ['secret']", "no key `headers` here"),
+        ("kind = 'json-lines'\nbearer = \"\"\"\na\nsecret\"\"\"", "no key `bearer` here"),
+        ("kind = 'json-lines'\nx-y = 'secret'\nlisten 1", "listen 1"),
+        ("kind = 'json-lines'\nx-y = 'secret", "x-y =****"),
+        ("kind = 'json-lines'\nx-y = \"\"\"\nsecret==", "this is not TOML"),
+        ("kind = 'json-lines'\n[web]\nkey = 1\n[limits]\nsink = 'secret'", "sink = ****"),
     ] {
         site.write("serve.toml", &format!("[[sink]]\n{sink}\n"));
         let (status, said) = check_targets(&site, "[]");
