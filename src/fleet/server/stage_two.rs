@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::escape;
 use crate::fleet::aggregates::{Aggregates, MAX_GRACE};
 use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
@@ -278,7 +279,7 @@ impl<W: World> Work<W> {
         self.numbers.unexpected.set(dropped.unexpected);
         self.numbers.refused.set(refused.overflows + refused.too_many_values);
         for warning in self.aggregates.take_warnings() {
-            tracing::warn!("{warning}");
+            tracing::warn!("{}", escape::line_of(&warning));
         }
         let found = self.aggregates.evaluation.diagnostics().iter();
         for diagnostic in found.filter(|one| self.told.is_news(one)) {
@@ -286,7 +287,8 @@ impl<W: World> Work<W> {
             let around = || definitions.around(diagnostic.span);
             let metric = diagnostic.metric.as_deref().or_else(around);
             let (place, code) = (self.plan.texts.place(diagnostic.span), diagnostic.code);
-            tracing::warn!(place, metric, %code, "{}", diagnostic.message);
+            let message = escape::line_of(&diagnostic.message);
+            tracing::warn!(place, metric, %code, "{message}");
         }
     }
 
