@@ -120,7 +120,7 @@ fn a_file_that_hangs_keeps_nothing_from_being_served_or_ending() {
     // One request waits for the file, and another for that one.
     let asked = [(); 2].map(|()| {
         let mut stream = std::net::TcpStream::connect(address).expect("a connection");
-        std::io::Write::write_all(&mut stream, b"POST /-/reload HTTP/1.1\r\nHost: a\r\n\r\n")
+        std::io::Write::write_all(&mut stream, b"POST /-/reload HTTP/1.1\r\nHost: [::1]\r\n\r\n")
             .expect("it takes a request");
         stream
     });

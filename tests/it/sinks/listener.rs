@@ -178,13 +178,13 @@ fn requests_are_answered() {
         ("POST /-/reload", 200, "read again"),
     ];
     for (request, status, text) in cases {
-        let head = "accept: text/html\r\nhost: x:1\r\nconnection: close";
+        let head = "accept: text/html\r\nhost: localhost:1\r\nconnection: close";
         let answered = ask(listener.address(), &format!("{request} HTTP/1.1\r\n{head}\r\n\r\n"));
         assert_eq!(answered.0, *status, "{request}");
         assert!(answered.1.contains(text), "{request}: {}", answered.1);
     }
-    for (origin, status) in [("http://x:1", 200), ("http://evil", 403), ("null", 403)] {
-        let head = format!("host: x:1\r\norigin: {origin}\r\nconnection: close\r\n\r\n");
+    for (origin, status) in [("http://localhost:1", 200), ("http://evil", 403), ("null", 403)] {
+        let head = format!("host: localhost:1\r\norigin: {origin}\r\nconnection: close\r\n\r\n");
         let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
         assert_eq!(answered.0, status, "{origin}");
     }
@@ -192,7 +192,7 @@ fn requests_are_answered() {
     let all = get(listener.address(), "/metrics", "").1;
     assert!(!all.contains("web1"), "{all}");
     let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-    let request = "HEAD /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = "HEAD /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("a request");
     assert_eq!(answer(&mut stream), (200, String::new()));
     // What is no request harms nobody.
@@ -202,6 +202,33 @@ fn requests_are_answered() {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     assert_eq!(get(listener.address(), "/healthz", ""), (200, "ok\n".into()));
+    listener.stop(end());
+}
+
+/// A name of another site may lead to this machine, for a browser with its pages.
+#[test]
+fn without_a_token_names_of_others_get_no_answer() {
+    let listener = start(listen(), &Arc::default(), Own::default());
+    for (version, host, status) in [
+        ("1.1", "host: 127.0.0.1:9464\r\n", 200),
+        ("1.1", "host: 192.0.2.1\r\n", 200),
+        ("1.1", "host: [::1]:9464\r\n", 200),
+        ("1.1", "host: [::1]\r\n", 200),
+        ("1.1", "host: LocalHost\r\n", 200),
+        ("1.0", "", 200),
+        ("1.1", "host: evil.example:9464\r\n", 421),
+        ("1.1", "host: localhost.evil.example\r\n", 421),
+        ("1.1", "host: 127.0.0.1.evil.example:1\r\n", 421),
+        ("1.1", "host: localhost\r\nhost: evil\r\n", 421),
+        ("1.1", "host:\r\n", 421),
+    ] {
+        for path in ["/metrics", "/healthz", "/-/targets"] {
+            let request = format!("GET {path} HTTP/{version}\r\nconnection: close\r\n{host}\r\n");
+            assert_eq!(ask(listener.address(), &request).0, status, "{request}");
+        }
+    }
+    let (_, said) = ask(listener.address(), "GET / HTTP/1.1\r\nhost: evil\r\n\r\n");
+    assert!(said.contains("token-file in [web]"), "{said}");
     listener.stop(end());
 }
 
@@ -232,7 +259,7 @@ fn health_does_not_wait_for_other_pages() {
     let mut others: Vec<TcpStream> = (0..8)
         .map(|_| {
             let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").expect("it is sent");
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it is sent");
             stream
         })
         .collect();
@@ -292,7 +319,7 @@ fn the_token_is_asked_for() {
 /// Head and body of the answer to a GET.
 fn whole(listener: &Listener, path: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("an answer");
@@ -323,7 +350,7 @@ fn a_browser_is_asked_for_the_password_and_shows_nothing_in_frames() {
     for (site, status) in
         [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
     {
-        let head = format!("host: x\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n");
+        let head = format!("host: localhost\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n");
         let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
         assert_eq!(answered.0, status, "{site}");
     }
@@ -411,14 +438,14 @@ fn connections_are_bounded_in_number_and_time() {
     // wants it.
     let mut first = {
         let mut stream = first;
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).expect("an answer");
         assert_eq!(&begin, b"HTTP/1.1 200");
         stream
     };
     let mut second = TcpStream::connect(listener.address()).expect("a connection");
-    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     second.write_all(request).expect("a request");
     assert_eq!(answer(&mut second).0, 200);
     // The end comes by itself.
@@ -441,7 +468,7 @@ fn idle_connections_do_not_keep_it_from_ending() {
     let listener = start(listen(), &Arc::default(), Own::default());
     let address = listener.address();
     let mut idle = TcpStream::connect(address).expect("a connection");
-    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
     let mut begin = [0; 12];
     idle.read_exact(&mut begin).expect("an answer");
     listener.stop(Instant::now() + Duration::from_secs(600));
