@@ -209,6 +209,8 @@ fn unknown() -> Answer {
     Answer::text(401, words)
         .with("www-authenticate", "Bearer")
         .with("www-authenticate", "Basic realm=\"pmderive\", charset=\"UTF-8\"")
+        // Otherwise a client without the token could keep its place with such answers.
+        .with("connection", "close")
 }
 
 /// The answer to a request that a page of another site may have sent: its name may lead to this

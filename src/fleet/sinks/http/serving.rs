@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers, HEALTH};
 use super::listen::RequestLimits;
-use super::places::{Place, Places};
+use super::places::{Place, Places, Unsent};
 use crate::fleet::sinks::numbers::RequestOutcome;
 
 /// Threads that compute answers. Some of them may wait for files that hang.
@@ -110,10 +110,12 @@ impl Serving {
 
     async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
         let service = service_fn(async |request: Request<Incoming>| {
-            place.answers(true);
-            let response = self.request(request).await;
-            place.answers(false);
-            Ok::<_, Infallible>(response)
+            place.begins_answer();
+            let is_for_all = request.uri().path() == HEALTH;
+            let answer = self.request(request).await;
+            let counts = !is_for_all && !matches!(answer.status, 401 | 421);
+            let unsent = place.has_answer(counts);
+            Ok::<_, Infallible>(response(answer, unsent))
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -131,7 +133,7 @@ impl Serving {
         let _ = tokio::time::timeout(self.limits().head_time, connection).await;
     }
 
-    async fn request(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn request(&self, request: Request<Incoming>) -> Answer {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
@@ -156,12 +158,25 @@ impl Serving {
             500.. => RequestOutcome::Failed,
             _ => RequestOutcome::Refused,
         });
-        response(answer)
+        answer
     }
 }
 
-fn response(answer: Answer) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(answer.body));
+/// A body that is dropped when it is sent.
+struct Body {
+    bytes: Vec<u8>,
+    _unsent: Unsent,
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn response(answer: Answer, unsent: Unsent) -> Response<Full<Bytes>> {
+    let body = Body { bytes: answer.body, _unsent: unsent };
+    let mut response = Response::new(Full::new(Bytes::from_owner(body)));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
