@@ -259,7 +259,9 @@ fn health_does_not_wait_for_other_pages() {
     let mut others: Vec<TcpStream> = (0..8)
         .map(|_| {
             let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it is sent");
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .expect("it is sent");
             stream
         })
         .collect();
@@ -321,7 +323,8 @@ fn the_token_is_asked_for() {
 /// Head and body of the answer to a GET.
 fn whole(listener: &Listener, path: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("an answer");
@@ -352,7 +355,9 @@ fn a_browser_is_asked_for_the_password_and_shows_nothing_in_frames() {
     for (site, status) in
         [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
     {
-        let head = format!("host: localhost\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n");
+        let head = format!(
+            "host: localhost\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n"
+        );
         let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
         assert_eq!(answered.0, status, "{site}");
     }
@@ -396,6 +401,38 @@ fn what_is_long_is_compressed_for_those_who_accept_it() {
     }
     let (head, body) = whole(&listener, "/-/long", "");
     assert!(!head.contains("content-encoding") && body.len() == 500_000, "{head}");
+    listener.stop(end());
+}
+
+/// A program with a page of 30 MiB.
+struct Huge;
+
+impl Pages for Huge {
+    fn page(&self, _: &str, _: &str) -> Option<Answer> {
+        Some(Answer::of(200, "text/plain", vec![b'x'; 30 << 20]))
+    }
+}
+
+#[test]
+fn clients_that_do_not_read_do_not_fill_the_memory() {
+    let listener = Listener::start(listen(), Arc::default(), Arc::new(Huge)).expect("a listener");
+    let mut slow = [(); 3].map(|()| TcpStream::connect(listener.address()).expect("a connection"));
+    for stream in &mut slow {
+        stream.write_all(b"GET /-/ HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).expect("an answer");
+        assert_eq!(&begin, b"HTTP/1.1 200");
+    }
+    let (head, said) = whole(&listener, "/-/", "");
+    assert!(head.starts_with("HTTP/1.1 503") && head.contains("\r\nretry-after: 1"), "{head}");
+    assert!(said.ends_with(b"ask again\n"));
+    assert_eq!(get(listener.address(), "/healthz", "").0, 200);
+    // The slowest must go.
+    let body = eventually("an answer", || {
+        let (head, body) = whole(&listener, "/-/", "");
+        head.starts_with("HTTP/1.1 200").then_some(body)
+    });
+    assert_eq!(body.len(), 30 << 20);
     listener.stop(end());
 }
 

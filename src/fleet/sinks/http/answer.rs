@@ -55,6 +55,12 @@ impl Answer {
         Answer { status, content_type, body: body.into(), headers: Vec::new() }
     }
 
+    /// The answer while clients leave too many others unread.
+    pub(super) fn busy() -> Answer {
+        let words = "too many answers wait for clients that do not read them: ask again\n";
+        Answer::text(503, words).with("retry-after", "1")
+    }
+
     fn with(mut self, name: &'static str, value: &'static str) -> Answer {
         self.headers.push((name, value));
         self

@@ -3,7 +3,8 @@
 //! or do not read, do not keep others out.
 //!
 //! Answers that anybody may get are no movement: otherwise a client without the token could keep
-//! all places. If all connections have moved, the oldest of those between requests gives way.
+//! all places. If all connections have moved, the oldest of those between requests gives way, or
+//! else the oldest of those that read slowly.
 
 use std::io;
 use std::pin::Pin;
@@ -88,23 +89,39 @@ impl Places {
 
     /// Asks the connection that was still for the longest time to give way, unless one that was
     /// asked is still there. If all have moved and it `must`, it asks the oldest of those between
-    /// requests.
+    /// requests, or else the oldest of those that read slowly.
     fn ask_one(&self, must: bool) {
+        self.ask(|all| {
+            // Places are in the order in which they were taken.
+            let oldest = || all.iter().find(|one| !one.has_unsent()).or(all.first());
+            stillest(all.iter()).or_else(|| oldest().filter(|_| must))
+        });
+    }
+
+    /// Asks the one that is still for the longest time among the connections whose clients do not
+    /// read their answers.
+    pub fn ask_slowest(&self) {
+        self.ask(|all| stillest(all.iter().filter(|one| one.has_unsent())));
+    }
+
+    /// Asks the chosen one of the connections whose requests are not being answered.
+    fn ask(&self, choose: impl FnOnce(&[Arc<Shared>]) -> Option<&Arc<Shared>>) {
         let taken = lock(&self.taken);
-        let all: Vec<Arc<Shared>> = taken.iter().filter_map(Weak::upgrade).collect();
+        let mut all: Vec<Arc<Shared>> = taken.iter().filter_map(Weak::upgrade).collect();
         if all.iter().any(|one| one.is_asked.load(Ordering::Relaxed)) {
             return;
         }
-        let mut waiting = all.iter().filter(|one| !one.is_answered.load(Ordering::Relaxed));
-        let still = waiting.clone().max_by_key(|one| one.stillness());
-        let still = still.filter(|one| one.stillness() >= STILL);
-        // Places are in the order in which they were taken.
-        let mut oldest = || waiting.find(|one| one.unsent.load(Ordering::Relaxed) == 0);
-        if let Some(one) = still.or_else(|| oldest().filter(|_| must)) {
+        all.retain(|one| !one.is_answered.load(Ordering::Relaxed));
+        if let Some(one) = choose(&all) {
             one.is_asked.store(true, Ordering::Relaxed);
             one.asked.notify_one();
         }
     }
+}
+
+/// The one that is still for the longest time, unless all have moved.
+fn stillest<'s>(all: impl Iterator<Item = &'s Arc<Shared>>) -> Option<&'s Arc<Shared>> {
+    all.max_by_key(|one| one.stillness()).filter(|one| one.stillness() >= STILL)
 }
 
 impl Place {
@@ -150,6 +167,10 @@ impl Shared {
         }
         let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.moved.store(since, Ordering::Relaxed);
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.unsent.load(Ordering::Relaxed) > 0
     }
 
     fn stillness(&self) -> Duration {
@@ -254,19 +275,28 @@ mod tests {
             assert!(timeout(Duration::from_millis(1), places.take()).await.is_err());
         }
         assert!(!is_asked(&place).await && !is_asked(&idle).await);
-        // One between requests must go even if it moves.
-        let moving = async {
+        // One between requests must go even if it moves, then one that reads slowly.
+        take_while_moving(&places, &[&idle, &place]).await;
+        assert!(is_asked(&idle).await && !is_asked(&place).await);
+        drop(idle);
+        let next = places.take().await;
+        let _unsent = next.has_answer(true);
+        take_while_moving(&places, &[&place, &next]).await;
+        assert!(is_asked(&place).await && !is_asked(&next).await);
+    }
+
+    /// Waits for a place while connections move.
+    async fn take_while_moving(places: &Places, moving: &[&Place]) {
+        let moves = async {
             loop {
-                tokio::time::sleep(STILL / 2).await;
-                place.shared.moves();
-                idle.shared.moves();
+                tokio::time::sleep(STILL / 4).await;
+                moving.iter().for_each(|place| place.shared.moves());
             }
         };
         tokio::select! {
-            () = moving => {}
+            () = moves => {}
             next = timeout(STILL * 2, places.take()) => assert!(next.is_err()),
         }
-        assert!(is_asked(&idle).await && !is_asked(&place).await);
     }
 
     #[tokio::test(start_paused = true)]
