@@ -50,6 +50,27 @@ fn the_language_and_the_lints_are_those_of_the_folder() {
     client.end();
 }
 
+/// Nothing else may be read: the standard input has the messages of the editor.
+#[test]
+fn settings_cannot_name_a_fifo_as_metadata() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let fifo = folder.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("a program");
+    assert!(made.success());
+    let settings = write(&folder, "pmderive.toml", "metadata = 'fifo'\n");
+    let text = "shop.x = 1 +\n";
+    let uri = write(&folder, "a.conf", text);
+    let mut client = client();
+    client.open(&uri, text);
+    let note = client.note("textDocument/publishDiagnostics");
+    assert_eq!(note["uri"], settings);
+    let said = note["diagnostics"][0]["message"].to_string();
+    assert!(said.contains("fifo is no regular file"), "{said}");
+    assert_eq!(client.mistakes(&uri, 1).len(), 1);
+    client.end();
+}
+
 /// As `check` reads the files of a folder with settings. Some editors leave brackets in URIs.
 #[test]
 fn the_files_before_a_text_define_names_for_it() {
