@@ -222,8 +222,8 @@ fn unknown() -> Answer {
 /// The answer to a request that a page of another site may have sent: its name may lead to this
 /// machine, so that a browser takes the answer for its own.
 fn misdirected() -> Answer {
-    let words = "the Host header names neither localhost nor an IP address: ask for one of them, \
-                 or give the listener a token (token-file in [web]), which allows any name\n";
+    let words = "without a token the Host header must be localhost or an IP address; with one \
+                 (token-file in [web]) any name will do\n";
     Answer::text(421, words).with("connection", "close")
 }
 
