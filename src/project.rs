@@ -229,6 +229,13 @@ pub fn read(
     }
     project.extensions = table.get("extensions").and_then(|value| document.boolean(value));
     project.metadata = table.get("metadata").and_then(|value| document.path(value, directory));
+    // A FIFO could block for ever, and the standard input has the messages of an editor.
+    let is_other = |path: &PathBuf| path.exists() && !path.is_file();
+    if let Some(path) = project.metadata.take_if(|path| is_other(&path.value)) {
+        let message = format!("{} is no regular file", escape::path(&path.value));
+        let help = "such as a file that `pmderive deps --format metadata` writes";
+        document.error_with_help(path.span, message, help);
+    }
     let fleet = table.get("fleet").map(|value| document.paths(value, directory));
     project.fleet.extend(fleet.into_iter().flatten());
     for path in project.fleet.iter().filter(|path| !path.value.is_file()) {
@@ -326,6 +333,15 @@ mod tests {
             ]
         );
         assert_eq!(read_text("compat = ").1.len(), 1);
+    }
+
+    #[test]
+    fn metadata_are_in_a_regular_file() {
+        for path in ["/dev/null", "/proc/self/fd", "../dev/null"] {
+            let (project, mistakes) = read_text(&format!("metadata = \"{path}\""));
+            assert_eq!(project.metadata.map(|path| path.value), None);
+            assert!(mistakes[0].ends_with("is no regular file"), "{mistakes:?}");
+        }
     }
 
     #[test]

@@ -24,6 +24,12 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// The length of the file.
+    #[cfg(feature = "lsp")]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The stamp of a file, to be taken before it is read; `None` without a file.
     pub fn of(path: &Path) -> Option<Stamp> {
         let found = std::fs::metadata(path).ok()?;

@@ -26,7 +26,7 @@ use super::exit_status::ExitStatus;
 use super::findings::FindingsOutput;
 use super::folders::NO_DEFINITION_FILE;
 use super::messages::Messages;
-use super::rewrite::replace;
+use super::rewrite::{changed_meanwhile, replace};
 use super::stop::Stop;
 use super::terminal::Purpose;
 
@@ -213,9 +213,20 @@ fn format(
                 let done = if is_same { "unchanged" } else { "formatted" };
                 messages.note(&format_args!("{name}: {done}"));
             }
-            if !is_same && let Err(error) = replace(path, &stray::encoded(&formatted.text)) {
-                messages.error(&format_args!("cannot write {name}: {error}"));
-                return Ok(ExitStatus::SourceFailed);
+            if is_same {
+                return Ok(outcome);
+            }
+            let [before, after] = [&text, &formatted.text].map(|text| stray::encoded(text));
+            match replace(path, &before, &after) {
+                Ok(true) => {}
+                Ok(false) => {
+                    messages.error(&changed_meanwhile(&name));
+                    return Ok(ExitStatus::SourceFailed);
+                }
+                Err(error) => {
+                    messages.error(&format_args!("cannot write {name}: {error}"));
+                    return Ok(ExitStatus::SourceFailed);
+                }
             }
         }
         _ => print(&formatted.text, messages)?,

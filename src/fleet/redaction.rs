@@ -54,9 +54,10 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The place at which a text has a word for secrets.
-pub fn word_for_secrets(text: &str) -> Option<usize> {
+fn word_for_secrets(text: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
-    ["pass", "secret", "token"].iter().filter_map(|word| text.find(word)).min()
+    let words = ["pass", "secret", "token", "auth", "bearer", "credential", "key"];
+    words.iter().filter_map(|word| text.find(word)).min()
 }
 
 fn behind_mark(text: &str) -> Option<Range<usize>> {
@@ -82,6 +83,7 @@ mod tests {
             ),
             ("url = 'https://web1/w?t=s3cret\nkind", "url = 'https://web1/w?********\nkind"),
             ("a = 1\nPassword = \"s3cret\na@b", "a = 1\nPassword =********\na@b"),
+            ("sink = [{ bearer = 's3cret'", "sink = [{ bearer =*********"),
             ("{\"targets\": [], \"token\": \"\u{e9}\"}", "{\"targets\": [], \"token\":******"),
             (
                 "interval = 10 sec\nlisten = '127.0.0.1:9464'",

@@ -41,8 +41,10 @@ pub struct Analysis {
     pub diagnostics: Diagnostics,
     /// The other files.
     pub others: Vec<Other>,
-    /// Files that cannot be read as text.
+    /// Files that cannot be read as text, or are too long.
     pub unread: Vec<PathBuf>,
+    /// The first file that is too long.
+    pub too_long: Option<PathBuf>,
     /// The folder of the project, if it has too many files.
     pub too_large: Option<PathBuf>,
     /// True if the text's definitions are over the fleet.
@@ -120,7 +122,7 @@ impl Analysis {
             (others, settings.is_over_fleet(path))
         });
         let (others, is_over_fleet) = others.unwrap_or_default();
-        let tree::Others { files: others, unread, too_large } = others;
+        let tree::Others { files: others, unread, too_long, too_large } = others;
         if let (Some(path), Some(_)) = (&path, &settings.file) {
             // With settings, `check` reads all files as one set of definitions.
             let earlier = others.iter().filter(|one| one.path < *path);
@@ -157,6 +159,7 @@ impl Analysis {
             diagnostics,
             others,
             unread,
+            too_long,
             too_large,
             is_over_fleet,
             #[cfg(feature = "fleet")]

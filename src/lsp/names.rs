@@ -165,7 +165,7 @@ pub fn rename(
     let mut unread = analysis.unread.iter().chain(&around.unread);
     if let Some(file) = unread.find(|file| may_mention(file, name)) {
         let file = escape::path(file);
-        return Err(format!("{file} cannot be read as text, and may mention `{name}`"));
+        return Err(format!("{file} is too long or no text, and may mention `{name}`"));
     }
     let mut changes: BTreeMap<String, (Uri, Vec<TextEdit>)> = BTreeMap::new();
     for (Location { uri, range }, _) in places(analysis, name, around) {
@@ -183,6 +183,14 @@ pub fn too_large(folder: &Path) -> String {
     format!(
         "of the files and folders below {folder} only {MAX_LOOKED_AT} are looked at; a \
          `pmderive.toml` or an open folder further below has fewer"
+    )
+}
+
+/// The message about a file that is too long, alone or with others.
+pub fn too_long(file: &Path) -> String {
+    let file = escape::path(&file);
+    format!(
+        "{file} is not read: files that are not open here may have 1 MiB each, and 64 MiB together"
     )
 }
 

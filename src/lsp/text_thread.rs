@@ -257,6 +257,11 @@ impl Thread {
             {
                 let _ = events.send(Event::Notice(names::too_large(folder)));
             }
+            if let Some(file) = &analysis.too_long
+                && self.told.insert(file.clone())
+            {
+                let _ = events.send(Event::Notice(names::too_long(file)));
+            }
             // A client that is gone needs no answer.
             let _ = events.send(Event::Read(Arc::clone(&analysis)));
             let _ = asker.send(Question::Check(Arc::clone(&analysis)));

@@ -25,6 +25,12 @@ const FIRST: u32 = 1 << 20;
 /// Entries of folders that are visited, at most: the user waits meanwhile.
 pub const MAX_LOOKED_AT: usize = 20_000;
 
+/// Bytes of a file that is not open in the editor, at most. Definitions are shorter.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Bytes of all such files together, at most: their analyses stay in memory.
+const MAX_ALL_BYTES: u64 = 64 << 20;
+
 /// An analysed definition file.
 #[derive(Debug)]
 pub struct ParsedFile {
@@ -74,8 +80,10 @@ impl Other {
 pub struct Others {
     /// The analysed files, in the order of their names.
     pub files: Vec<Other>,
-    /// Files that cannot be read as text.
+    /// Files that cannot be read as text, or are too long.
     pub unread: Vec<PathBuf>,
+    /// The first file that is too long, or goes beyond the length of all.
+    pub too_long: Option<PathBuf>,
     /// The folder, if it has too many files.
     pub too_large: Option<PathBuf>,
 }
@@ -96,6 +104,15 @@ pub struct Tree {
 enum State {
     Open(Arc<str>),
     OnDisk(Stamp),
+}
+
+impl State {
+    fn of(path: &Path, open: &OpenTexts) -> Option<State> {
+        Some(match open.of_path(path) {
+            Some(open) => State::Open(Arc::clone(&open.text)),
+            None => State::OnDisk(Stamp::of(path)?),
+        })
+    }
 }
 
 impl PartialEq for State {
@@ -163,6 +180,7 @@ impl Tree {
         files.dedup();
         let too_large = (!is_whole).then(|| folder.to_owned());
         let mut others = Others { too_large, ..Others::default() };
+        let mut left = MAX_ALL_BYTES;
         let mut of_folders: HashMap<PathBuf, Settings> = HashMap::new();
         for file in files.into_iter().filter(|file| Some(&**file) != path) {
             // It stands for any file that might be there.
@@ -173,7 +191,18 @@ impl Tree {
             // All files of a project have one dialect.
             let extensions = of_file.language.extensions || is_over_fleet;
             let language = Language { extensions, ..settings.language };
-            match self.parsed(&file, language, open, encoding) {
+            let state = State::of(&file, open);
+            if let Some(State::OnDisk(stamp)) = &state {
+                if stamp.bytes() > MAX_BYTES.min(left) {
+                    others.too_long.get_or_insert_with(|| file.clone());
+                    others.unread.push(file);
+                    continue;
+                }
+                left -= stamp.bytes();
+            }
+            let parsed =
+                state.and_then(|state| self.parsed(&file, state, language, open, encoding));
+            match parsed {
                 Some(parsed) => others.files.push(Other { path: file, parsed, is_over_fleet }),
                 None => others.unread.push(file),
             }
@@ -184,21 +213,23 @@ impl Tree {
     fn parsed(
         &mut self,
         path: &Path,
+        state: State,
         language: Language,
         open: &OpenTexts,
         encoding: Encoding,
     ) -> Option<Arc<ParsedFile>> {
-        let state = match open.of_path(path) {
-            Some(open) => State::Open(Arc::clone(&open.text)),
-            None => State::OnDisk(Stamp::of(path)?),
-        };
         if let Some((before, of, parsed)) = self.files.get(path)
             && (before, of) == (&state, &language)
         {
             return parsed.clone();
         }
         self.reads += 1;
-        let parsed = open.read(path).map(|text| {
+        let text = match &state {
+            State::Open(text) => Some(Arc::clone(text)),
+            // No definition has a zero byte.
+            State::OnDisk(_) => open.read(path).filter(|text| !text.contains('\0')),
+        };
+        let parsed = text.map(|text| {
             self.last += 1;
             let text = SourceText::new(&*path.to_string_lossy(), text);
             let mut new = ParsedBefore::new(language);
@@ -289,6 +320,32 @@ mod tests {
         open.close(&uri);
         std::fs::write(path("c.conf"), "longer = 1\n")?;
         assert_eq!(others(&open), (2, 5));
+        Ok(())
+    }
+
+    #[test]
+    fn long_files_and_zeros_are_not_read() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, bytes: u64| std::fs::File::create(path(name))?.set_len(bytes);
+        let own = path("a.conf");
+        let (mut tree, open) = (Tree::default(), OpenTexts::default());
+        let settings = Settings::of(Some(&own), Dialect::Fixed.into(), &open, Encoding::Utf8);
+        std::fs::write(path("z.conf"), "x = 1\n")?;
+        write("b.conf", 1)?;
+        write("c.conf", MAX_BYTES + 1)?;
+        let others = tree.others(&own, &[], &settings, &open, Encoding::Utf8);
+        assert_eq!((others.files.len(), others.unread), (1, vec![path("b.conf"), path("c.conf")]));
+        assert_eq!(others.too_long, Some(path("c.conf")));
+        assert_eq!(tree.reads, 2);
+        // Together they are too long.
+        std::fs::remove_file(path("c.conf"))?;
+        for number in 0..MAX_ALL_BYTES / MAX_BYTES {
+            write(&format!("d{number:03}.conf"), MAX_BYTES)?;
+        }
+        let others = tree.others(&own, &[], &settings, &open, Encoding::Utf8);
+        assert_eq!(others.files.len(), 1);
+        assert_eq!(others.too_long, Some(path("d063.conf")));
         Ok(())
     }
 }

@@ -153,7 +153,7 @@ impl Serving {
 /// Status and body of the answer to a request.
 fn request(address: SocketAddr, head: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "{head}\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    write!(stream, "{head}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         .expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("UTF-8");

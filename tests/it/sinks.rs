@@ -133,5 +133,8 @@ fn answer(stream: &mut TcpStream) -> (u16, String) {
 
 /// The answer to a GET of a path, with headers that end in `\r\n`.
 fn get(address: SocketAddr, path: &str, headers: &str) -> (u16, String) {
-    ask(address, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
+    ask(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"),
+    )
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::cli::definitions::CommandDefinitions;
 use crate::cli::exit_status::ExitStatus;
 use crate::cli::messages::Messages;
-use crate::cli::rewrite::replace;
+use crate::cli::rewrite::{changed_meanwhile, replace};
 use crate::cli::stop::Stop;
 use crate::cli::terminal::Purpose;
 use crate::diag::Diagnostics;
@@ -131,12 +131,16 @@ impl FileEdits {
     pub fn write(&self, messages: &Messages) -> ExitStatus {
         let changes = self.changes();
         let (mut outcome, mut written, mut edits) = (ExitStatus::Good, 0, 0);
-        for (name, _, after) in &changes {
+        for (name, before, after) in &changes {
             let count = self.counts.get(*name).copied().unwrap_or_default();
-            match replace(Path::new(&***name), &stray::encoded(after)) {
-                Ok(()) => {
+            match replace(Path::new(&***name), &stray::encoded(before), &stray::encoded(after)) {
+                Ok(true) => {
                     written += 1;
                     edits += count;
+                }
+                Ok(false) => {
+                    messages.error(&changed_meanwhile(name));
+                    outcome = ExitStatus::SourceFailed;
                 }
                 Err(error) => {
                     let lost = counted(count, "edit");

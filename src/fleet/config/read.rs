@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use pmderive_runtime::context::Encryption;
+use toml::de::DeValue;
 
 use super::keys::{TOP, keys_of};
 use super::{
@@ -16,7 +17,7 @@ use super::{
 use crate::diag::{Code, Diagnostics};
 use crate::fleet::aggregates::MAX_GRACE;
 use crate::fleet::labels::Labels;
-use crate::fleet::redaction::{secrets_in, secrets_in_url, without, word_for_secrets};
+use crate::fleet::redaction::{secrets_in, secrets_in_url, without};
 use crate::fleet::sinks::client::{Credentials, Url};
 use crate::fleet::sinks::tls::Identity;
 use crate::fleet::targets::target::SHARDS;
@@ -49,12 +50,50 @@ pub fn read(
     let config = table.map(|table| reader.config(&table));
     if config.is_none() {
         reader.secrets = secrets_in(&text);
+        reader.secrets.extend(values_of_unknown_keys(&text));
     }
     let secrets = reader.secrets;
     if !secrets.is_empty() {
         sources.insert(source, SourceText::new(name, without(&text, secrets)));
     }
     config
+}
+
+/// The values behind keys that no table has, in a text that is no TOML. Lines without a key
+/// belong to a value of several lines.
+fn values_of_unknown_keys(text: &str) -> Vec<Range<usize>> {
+    let headings = [TOP, "[limits]", "[web]", "[[group]]", "[fleet]", "[[sink]]"];
+    let known = headings.map(keys_of).concat();
+    let (mut values, mut start, mut goes_on) = (Vec::new(), 0, false);
+    for line in text.split_inclusive('\n') {
+        // A line of a long value may have the sign, too.
+        let after = line.find('=').filter(|_| !goes_on).map_or(0, |sign| sign + 1);
+        let sign = line.find('=');
+        let is_unknown = match sign {
+            Some(sign) => !known.contains(&line[..sign].trim().trim_matches(['"', '\''])),
+            None => goes_on && !line.starts_with('['),
+        };
+        let is_begun = || {
+            let has_quotes = ["\"\"\"", "'''"].iter().any(|quotes| line.contains(quotes));
+            has_quotes || line.trim_end().ends_with(['[', '{', ','])
+        };
+        goes_on = is_unknown && (goes_on || is_begun());
+        if is_unknown {
+            values.push(start + after..start + line.len());
+        }
+        start += line.len();
+    }
+    values
+}
+
+/// Appends the places of all values within a value. A table has no place of its own, as it may
+/// be in several pieces.
+fn places_within(value: &Value<'_>, places: &mut Vec<Range<usize>>) {
+    match value.get_ref() {
+        DeValue::Table(table) => table.values().for_each(|one| places_within(one, places)),
+        DeValue::Array(array) => array.iter().for_each(|one| places_within(one, places)),
+        _ => places.push(value.span()),
+    }
 }
 
 /// True for sinks that would mix their lines, or show the same page.
@@ -106,6 +145,12 @@ impl Reader<'_> {
     fn config(&mut self, table: &Table<'_>) -> Config {
         let tables = ["limits", "web", "group", "fleet", "sink"];
         self.only(table, TOP, &tables);
+        for (key, value) in table.iter().filter(|(key, _)| tables.contains(&&**key.get_ref())) {
+            // Nothing is read within another kind of value, so it has no known keys.
+            if value.get_ref().is_array() != matches!(&**key.get_ref(), "group" | "sink") {
+                places_within(value, &mut self.secrets);
+            }
+        }
         let (interval, deadline) = self.times(table, DEFAULT_INTERVAL, None);
         let limits = self.document.section(table, "limits").map(|table| self.limits(table));
         let web = self.document.section(table, "web").map(|table| self.web(table));
@@ -181,10 +226,10 @@ impl Reader<'_> {
     /// Reports unknown keys of a table with this heading.
     fn only(&mut self, table: &Table<'_>, heading: &str, more: &[&'static str]) {
         let known = [&*keys_of(heading), more].concat();
-        // For a password the message names the key of its file.
-        let foreign = table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref()));
-        let secret = foreign.filter(|(key, _)| word_for_secrets(key.get_ref()).is_some());
-        self.secrets.extend(secret.map(|(_, value)| value.span()));
+        // Their values may be secrets, and do not matter to the message.
+        for (_, value) in table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
+            places_within(value, &mut self.secrets);
+        }
         self.document.only(table, &known);
     }
 

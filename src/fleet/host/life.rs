@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::{Desk, Host, HostAnswer, Orders, Shared, Turn};
+use crate::escape;
 use crate::fleet::condition::{HostError, Latest, State};
 use crate::fleet::frame::StaleReason;
 use crate::fleet::numbers::Reason;
@@ -158,7 +159,8 @@ fn tell(before: State, outcome: &Result<HostAnswer, Failure>, orders: &Orders, s
     match (before, outcome) {
         (State::Failing(_), Ok(_)) => shared.tell(|| tracing::info!(host, "answers again")),
         (State::New | State::Up | State::Missed, Err(failure)) => {
-            shared.tell(|| tracing::warn!(host, "{}", failure.words));
+            // The words may be those of a host, which could feign lines of the log.
+            shared.tell(|| tracing::warn!(host, "{}", escape::line_of(&failure.words)));
         }
         (State::Failing(_), Err(_)) | (State::New | State::Up | State::Missed, Ok(_)) => {}
     }
@@ -253,6 +255,22 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_host_cannot_feign_lines_of_the_log() {
+        let (orders, shared) = host_called("web1:44321");
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let file = Arc::new(log.reopen().expect("a file"));
+        let subscriber = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
+        tracing::subscriber::with_default(subscriber.without_time().finish(), || {
+            let words = "no\r\n WARN web2 \u{202e}fails".into();
+            let failure = Failure { reason: Reason::Refused, words };
+            tell(State::Up, &Err(failure), &orders, &shared);
+        });
+        let told = std::fs::read_to_string(log.path()).expect("the log");
+        let expected = "no\\x0d\\x0a WARN web2 \\u{202e}fails host=\"web1:44321\"\n";
+        assert!(told.ends_with(expected) && told.lines().count() == 1, "{told}");
     }
 
     #[test]

@@ -49,6 +49,7 @@ use super::slot::{Nanos, Slot};
 use super::targets::target::Target;
 use super::world::World;
 use crate::engine::{Compiled, Engine, Retry};
+use crate::escape;
 use columns::{FoundColumns, FoundHeads};
 use failure::Failure;
 pub use life::live;
@@ -374,7 +375,8 @@ impl<W: World> Host<W> {
         if is_new && let Some(differs) = shared.engine.difference(&compiled) {
             let (group, host) = (&*orders.group.name, &*orders.target.name);
             let kind = compiled.kind();
-            shared.tell(|| tracing::info!(group, host, kind, "unlike most: {}", differs.words));
+            let words = escape::line_of(&differs.words);
+            shared.tell(|| tracing::info!(group, host, kind, "unlike most: {words}"));
         }
         let has_names = false;
         let bound = Bound { evaluator, compiled, epoch, retry, has_names, view, host_labels };

@@ -9,6 +9,7 @@ use pmderive_runtime::program::OutputId;
 use pmderive_runtime::weak_table::Interner;
 
 use crate::engine::Compiled;
+use crate::escape;
 use crate::fleet::frame::{ExportedMetric, Schema};
 use crate::fleet::plan::{Export, PlannedGroup};
 use crate::fleet::sinks::sink_set::SinkSet;
@@ -106,7 +107,8 @@ fn tell(compiled: &Compiled, group: &PlannedGroup, first: &Target) {
         // Operands of aggregates have no name; the field is left out then.
         let metric = diagnostic.metric.as_deref();
         let (place, code) = (texts.place(diagnostic.span), diagnostic.code);
-        tracing::warn!(place, group, host, metric, %code, "{}", diagnostic.message);
+        let message = escape::line_of(&diagnostic.message);
+        tracing::warn!(place, group, host, metric, %code, "{message}");
     }
     if let Some(more) = found.len().checked_sub(10).filter(|more| *more > 0) {
         tracing::warn!(group, host, "and {more} more; `pmderive check` shows all of them");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::escape;
 use crate::fleet::aggregates::{Aggregates, MAX_GRACE};
 use crate::fleet::frame::{Event, StaleReason};
 use crate::fleet::log::ToldMistakes;
@@ -170,7 +171,7 @@ impl<W: World> Work<W> {
         self.next = Slot((self.next.0 + 1).max(newest.saturating_sub(MAX_GRACE.into())));
         self.numbers.kept_bytes.set(self.aggregates.collector.bytes() as u64);
         for warning in self.aggregates.take_warnings() {
-            tracing::warn!("{warning}");
+            tracing::warn!("{}", escape::line_of(&warning));
         }
         let found = self.aggregates.evaluation.diagnostics().iter();
         for diagnostic in found.filter(|one| self.told.is_news(one)) {
@@ -178,7 +179,8 @@ impl<W: World> Work<W> {
             let around = || definitions.around(diagnostic.span);
             let metric = diagnostic.metric.as_deref().or_else(around);
             let (place, code) = (self.plan.texts.place(diagnostic.span), diagnostic.code);
-            tracing::warn!(place, metric, %code, "{}", diagnostic.message);
+            let message = escape::line_of(&diagnostic.message);
+            tracing::warn!(place, metric, %code, "{message}");
         }
     }
 

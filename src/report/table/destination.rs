@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use pmderive_runtime::new_file::NewFile;
@@ -138,8 +139,10 @@ impl Destination {
             Target::Stream(_) | Target::Device(_) => Ok(None),
             Target::File { unfinished, path } => {
                 let path = name(path);
-                // A table that nobody else may read stays one.
+                // A table that nobody else may read stays one. It keeps its owner if the
+                // system allows that, as for root.
                 if let Ok(before) = fs::metadata(&path) {
+                    let _ = fchown(unfinished.file(), Some(before.uid()), Some(before.gid()));
                     let _ = unfinished.file().set_permissions(before.permissions());
                 }
                 // Otherwise a crash might leave the name without all of the
@@ -177,5 +180,26 @@ impl Write for Target {
             Target::Device(file) => file.flush(),
             Target::File { unfinished, .. } => unfinished.file().flush(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_owner() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.csv");
+        fs::write(&path, "before")?;
+        // Only root can give files away.
+        let is_given = std::os::unix::fs::chown(&path, Some(1), Some(1)).is_ok();
+        let mut destination = Destination::file(&path)?;
+        destination.write_all(b"after")?;
+        destination.complete()?;
+        assert_eq!(fs::read(&path)?, b"after");
+        let owner = fs::metadata(&path)?;
+        assert!(!is_given || (owner.uid(), owner.gid()) == (1, 1), "{owner:?}");
+        Ok(())
     }
 }

@@ -50,6 +50,40 @@ fn the_language_and_the_lints_are_those_of_the_folder() {
     client.end();
 }
 
+#[test]
+fn a_file_that_is_too_long_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    write(&folder, "b.conf", &"# long\n".repeat(200_000));
+    let uri = write(&folder, "a.conf", "shop.x = 1\n");
+    let mut client = client();
+    client.open(&uri, "shop.x = 1\n");
+    let said = client.note("window/showMessage")["message"].to_string();
+    assert!(said.contains("b.conf is not read"), "{said}");
+    client.end();
+}
+
+/// Nothing else may be read: the standard input has the messages of the editor.
+#[test]
+fn settings_cannot_name_a_fifo_as_metadata() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = real(&folder);
+    let fifo = folder.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("a program");
+    assert!(made.success());
+    let settings = write(&folder, "pmderive.toml", "metadata = 'fifo'\n");
+    let text = "shop.x = 1 +\n";
+    let uri = write(&folder, "a.conf", text);
+    let mut client = client();
+    client.open(&uri, text);
+    let note = client.note("textDocument/publishDiagnostics");
+    assert_eq!(note["uri"], settings);
+    let said = note["diagnostics"][0]["message"].to_string();
+    assert!(said.contains("fifo is no regular file"), "{said}");
+    assert_eq!(client.mistakes(&uri, 1).len(), 1);
+    client.end();
+}
+
 /// As `check` reads the files of a folder with settings. Some editors leave brackets in URIs.
 #[test]
 fn the_files_before_a_text_define_names_for_it() {
@@ -148,7 +182,7 @@ fn all_definition_files_of_a_project_belong_together() {
     let mut asked = at(&uri, 1, 8);
     asked["newName"] = json!("shop.new");
     let words = client.refused("textDocument/rename", asked);
-    assert!(words.contains("binary cannot be read as text"), "{words}");
+    assert!(words.contains("binary is too long or no text"), "{words}");
     client.end();
 }
 

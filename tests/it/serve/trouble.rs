@@ -120,7 +120,7 @@ fn a_file_that_hangs_keeps_nothing_from_being_served_or_ending() {
     // One request waits for the file, and another for that one.
     let asked = [(); 2].map(|()| {
         let mut stream = std::net::TcpStream::connect(address).expect("a connection");
-        std::io::Write::write_all(&mut stream, b"POST /-/reload HTTP/1.1\r\nHost: a\r\n\r\n")
+        std::io::Write::write_all(&mut stream, b"POST /-/reload HTTP/1.1\r\nHost: [::1]\r\n\r\n")
             .expect("it takes a request");
         stream
     });
@@ -588,6 +588,13 @@ fn secrets_are_not_shown() {
         ("kind = 'remote-write'\npassword = 'secret'", "did you mean `password-file`?"),
         ("kind = 'remote-write'\nurl = 'http://user:secret@x/", "'http://user:******@x/"),
         ("kind = 'remote-write'\ntoken = secret", "token =*******"),
+        ("kind = 'json-lines'\nheaders = { X = 'Bearer secret' }", "headers = { X = ****"),
+        ("kind = 'json-lines'\n[sink.headers]\nX.Y = ['secret']", "no key `headers` here"),
+        ("kind = 'json-lines'\nbearer = \"\"\"\na\nsecret\"\"\"", "no key `bearer` here"),
+        ("kind = 'json-lines'\nx-y = 'secret'\nlisten 1", "listen 1"),
+        ("kind = 'json-lines'\nx-y = 'secret", "x-y =****"),
+        ("kind = 'json-lines'\nx-y = \"\"\"\nsecret==", "this is not TOML"),
+        ("kind = 'json-lines'\n[web]\nkey = 1\n[limits]\nsink = 'secret'", "sink = ****"),
     ] {
         site.write("serve.toml", &format!("[[sink]]\n{sink}\n"));
         let (status, said) = check_targets(&site, "[]");

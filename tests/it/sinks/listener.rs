@@ -179,13 +179,13 @@ fn requests_are_answered() {
         ("POST /-/reload", 200, "read again"),
     ];
     for (request, status, text) in cases {
-        let head = "accept: text/html\r\nhost: x:1\r\nconnection: close";
+        let head = "accept: text/html\r\nhost: localhost:1\r\nconnection: close";
         let answered = ask(listener.address(), &format!("{request} HTTP/1.1\r\n{head}\r\n\r\n"));
         assert_eq!(answered.0, *status, "{request}");
         assert!(answered.1.contains(text), "{request}: {}", answered.1);
     }
-    for (origin, status) in [("http://x:1", 200), ("http://evil", 403), ("null", 403)] {
-        let head = format!("host: x:1\r\norigin: {origin}\r\nconnection: close\r\n\r\n");
+    for (origin, status) in [("http://localhost:1", 200), ("http://evil", 403), ("null", 403)] {
+        let head = format!("host: localhost:1\r\norigin: {origin}\r\nconnection: close\r\n\r\n");
         let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
         assert_eq!(answered.0, status, "{origin}");
     }
@@ -193,7 +193,7 @@ fn requests_are_answered() {
     let all = get(listener.address(), "/metrics", "").1;
     assert!(!all.contains("web1"), "{all}");
     let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-    let request = "HEAD /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = "HEAD /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("a request");
     assert_eq!(answer(&mut stream), (200, String::new()));
     // What is no request harms nobody.
@@ -203,6 +203,33 @@ fn requests_are_answered() {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     assert_eq!(get(listener.address(), "/healthz", ""), (200, "ok\n".into()));
+    listener.stop(end());
+}
+
+/// A name of another site may lead to this machine, for a browser with its pages.
+#[test]
+fn without_a_token_names_of_others_get_no_answer() {
+    let listener = start(listen(), &Arc::default(), Own::default());
+    for (version, host, status) in [
+        ("1.1", "host: 127.0.0.1:9464\r\n", 200),
+        ("1.1", "host: 192.0.2.1\r\n", 200),
+        ("1.1", "host: [::1]:9464\r\n", 200),
+        ("1.1", "host: [::1]\r\n", 200),
+        ("1.1", "host: LocalHost\r\n", 200),
+        ("1.0", "", 200),
+        ("1.1", "host: evil.example:9464\r\n", 421),
+        ("1.1", "host: localhost.evil.example\r\n", 421),
+        ("1.1", "host: 127.0.0.1.evil.example:1\r\n", 421),
+        ("1.1", "host: localhost\r\nhost: evil\r\n", 421),
+        ("1.1", "host:\r\n", 421),
+    ] {
+        for path in ["/metrics", "/healthz", "/-/targets"] {
+            let request = format!("GET {path} HTTP/{version}\r\nconnection: close\r\n{host}\r\n");
+            assert_eq!(ask(listener.address(), &request).0, status, "{request}");
+        }
+    }
+    let (_, said) = ask(listener.address(), "GET / HTTP/1.1\r\nhost: evil\r\n\r\n");
+    assert!(said.contains("token-file in [web]"), "{said}");
     listener.stop(end());
 }
 
@@ -233,7 +260,9 @@ fn health_does_not_wait_for_other_pages() {
     let mut others: Vec<TcpStream> = (0..8)
         .map(|_| {
             let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").expect("it is sent");
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .expect("it is sent");
             stream
         })
         .collect();
@@ -271,6 +300,8 @@ fn the_token_is_asked_for() {
     for (path, headers, status) in cases {
         assert_eq!(get(listener.address(), path, headers).0, status, "{path} {headers}");
     }
+    // The connection ends with the answer, as there may be other clients that wait for its place.
+    assert_eq!(ask(listener.address(), "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").0, 401);
     // A proxy on this machine lets anybody come from loopback.
     let reload = |headers: &str| {
         let head = "POST /-/reload HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
@@ -287,13 +318,14 @@ fn the_token_is_asked_for() {
     assert!(settings.read().is_err());
     assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
     listener.stop(end());
-    assert_eq!(numbers.requests(RequestOutcome::Refused), 9);
+    assert_eq!(numbers.requests(RequestOutcome::Refused), 10);
 }
 
 /// Head and body of the answer to a GET.
 fn whole(listener: &Listener, path: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(listener.address()).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("an answer");
@@ -324,7 +356,9 @@ fn a_browser_is_asked_for_the_password_and_shows_nothing_in_frames() {
     for (site, status) in
         [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
     {
-        let head = format!("host: x\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n");
+        let head = format!(
+            "host: localhost\r\nconnection: close\r\n{known}sec-fetch-site: {site}\r\n\r\n"
+        );
         let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
         assert_eq!(answered.0, status, "{site}");
     }
@@ -371,6 +405,38 @@ fn what_is_long_is_compressed_for_those_who_accept_it() {
     listener.stop(end());
 }
 
+/// A program with a page of 30 MiB.
+struct Huge;
+
+impl Pages for Huge {
+    fn page(&self, _: &str, _: &str) -> Option<Answer> {
+        Some(Answer::of(200, "text/plain", vec![b'x'; 30 << 20]))
+    }
+}
+
+#[test]
+fn clients_that_do_not_read_do_not_fill_the_memory() {
+    let listener = Listener::start(listen(), Arc::default(), Arc::new(Huge)).expect("a listener");
+    let mut slow = [(); 3].map(|()| TcpStream::connect(listener.address()).expect("a connection"));
+    for stream in &mut slow {
+        stream.write_all(b"GET /-/ HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).expect("an answer");
+        assert_eq!(&begin, b"HTTP/1.1 200");
+    }
+    let (head, said) = whole(&listener, "/-/", "");
+    assert!(head.starts_with("HTTP/1.1 503") && head.contains("\r\nretry-after: 1"), "{head}");
+    assert!(said.ends_with(b"ask again\n"));
+    assert_eq!(get(listener.address(), "/healthz", "").0, 200);
+    // The slowest must go.
+    let body = eventually("an answer", || {
+        let (head, body) = whole(&listener, "/-/", "");
+        head.starts_with("HTTP/1.1 200").then_some(body)
+    });
+    assert_eq!(body.len(), 30 << 20);
+    listener.stop(end());
+}
+
 #[test]
 fn addresses_that_cannot_be() {
     let first = start(listen(), &Arc::default(), Own::default());
@@ -412,14 +478,14 @@ fn connections_are_bounded_in_number_and_time() {
     // wants it.
     let mut first = {
         let mut stream = first;
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).expect("an answer");
         assert_eq!(&begin, b"HTTP/1.1 200");
         stream
     };
     let mut second = TcpStream::connect(listener.address()).expect("a connection");
-    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     second.write_all(request).expect("a request");
     assert_eq!(answer(&mut second).0, 200);
     // The end comes by itself.
@@ -442,7 +508,7 @@ fn idle_connections_do_not_keep_it_from_ending() {
     let listener = start(listen(), &Arc::default(), Own::default());
     let address = listener.address();
     let mut idle = TcpStream::connect(address).expect("a connection");
-    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
     let mut begin = [0; 12];
     idle.read_exact(&mut begin).expect("an answer");
     listener.stop(Instant::now() + Duration::from_secs(600));

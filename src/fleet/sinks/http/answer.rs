@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -52,6 +53,12 @@ impl Answer {
     /// An answer with a body of some type.
     pub fn of(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Answer {
         Answer { status, content_type, body: body.into(), headers: Vec::new() }
+    }
+
+    /// The answer while clients leave too many others unread.
+    pub(super) fn busy() -> Answer {
+        let words = "too many answers wait for clients that do not read them: ask again\n";
+        Answer::text(503, words).with("retry-after", "1")
     }
 
     fn with(mut self, name: &'static str, value: &'static str) -> Answer {
@@ -130,6 +137,7 @@ impl Answers {
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         let is_known = bears(&request.headers, token);
         match path {
+            _ if token.is_none() && is_under_a_name(&request.headers) => misdirected(),
             // A supervisor that restarts an unhealthy server would only make trouble worse.
             HEALTH if is_read => match self.pages.trouble() {
                 None => Answer::text(200, "ok\n"),
@@ -207,6 +215,29 @@ fn unknown() -> Answer {
     Answer::text(401, words)
         .with("www-authenticate", "Bearer")
         .with("www-authenticate", "Basic realm=\"pmderive\", charset=\"UTF-8\"")
+        // Otherwise a client without the token could keep its place with such answers.
+        .with("connection", "close")
+}
+
+/// The answer to a request that a page of another site may have sent: its name may lead to this
+/// machine, so that a browser takes the answer for its own.
+fn misdirected() -> Answer {
+    let words = "without a token the Host header must be localhost or an IP address; with one \
+                 (token-file in [web]) any name will do\n";
+    Answer::text(421, words).with("connection", "close")
+}
+
+/// True if the request is for a host with a name, other than `localhost`.
+fn is_under_a_name(headers: &HeaderMap) -> bool {
+    headers.get_all(header::HOST).iter().any(|host| {
+        let host = host.to_str().unwrap_or_default();
+        let name = match host.strip_prefix('[') {
+            Some(address) => address.split(']').next(),
+            None => host.split(':').next(),
+        };
+        let name = name.unwrap_or_default();
+        name.parse::<IpAddr>().is_err() && !name.eq_ignore_ascii_case("localhost")
+    })
 }
 
 /// True if the request has the token, or none is needed.

@@ -33,7 +33,7 @@ pub struct Listen {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// Connections at once. One more takes the place of the one that was still for the longest
-    /// time.
+    /// time, or else of the oldest between requests.
     pub connections: usize,
     /// Bytes of the head of a request.
     pub head_bytes: usize,

@@ -61,7 +61,7 @@ impl Listener {
         let address = socket.local_addr().map_err(failed)?;
         let (end, ending) = watch::channel(None);
         let answers = Answers { newest, pages, settings: settings.clone() };
-        let serving = Arc::new(Serving { answers: Arc::new(answers), ending });
+        let serving = Arc::new(Serving::new(answers, ending));
         let job = thread("listener", MAKERS, move || serving.accept(socket))
             .map_err(|error| format!("no thread for the listener: {error}"))?;
         tracing::info!("listening on {address}");

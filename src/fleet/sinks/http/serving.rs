@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http_body_util::Full;
@@ -20,13 +21,18 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, Answers, HEALTH};
 use super::listen::RequestLimits;
-use super::places::{Place, Places};
+use super::places::{Place, Places, Unsent};
 use crate::fleet::sinks::numbers::RequestOutcome;
 
 /// Threads that compute answers. Some of them may wait for files that hang.
 pub(super) const MAKERS: usize = 4;
 /// Pause after a connection could not be accepted, as without free files.
 const REST: Duration = Duration::from_millis(100);
+
+/// Bytes of unsent answers at which no other answer is begun.
+const MAX_UNSENT: usize = 64 << 20;
+/// Size in bytes of an answer that is always sent, as all connections together have few of them.
+const SMALL: usize = 4 << 10;
 
 /// Headers of all answers: no embedding in frames of other sites, and no caching.
 const EVERYWHERE: &[(&str, &str)] = &[
@@ -39,11 +45,20 @@ const EVERYWHERE: &[(&str, &str)] = &[
 
 /// State of a listener's thread.
 pub(super) struct Serving {
-    pub(super) answers: Arc<Answers>,
-    pub(super) ending: watch::Receiver<Option<Instant>>,
+    answers: Arc<Answers>,
+    ending: watch::Receiver<Option<Instant>>,
+    places: Places,
+    /// Bytes of all unsent answers.
+    unsent: Arc<AtomicUsize>,
 }
 
 impl Serving {
+    /// State that gives these answers.
+    pub(super) fn new(answers: Answers, ending: watch::Receiver<Option<Instant>>) -> Serving {
+        let places = Places::new(answers.settings.listen.limits.connections);
+        Serving { answers: Arc::new(answers), ending, places, unsent: Arc::default() }
+    }
+
     fn limits(&self) -> &RequestLimits {
         &self.answers.settings.listen.limits
     }
@@ -54,7 +69,6 @@ impl Serving {
             Ok(socket) => socket,
             Err(error) => return tracing::error!("the listener cannot run: {error}"),
         };
-        let places = Places::new(self.limits().connections);
         let mut ending = self.ending.clone();
         let ended = async |ending: &mut watch::Receiver<Option<Instant>>| {
             // A dropped sender ends it as well.
@@ -66,7 +80,7 @@ impl Serving {
         let deadline = loop {
             tokio::select! {
                 end = ended(&mut ending) => break end,
-                place = places.take(), if waiting.is_some() => {
+                place = self.places.take(), if waiting.is_some() => {
                     if let Some((stream, peer)) = waiting.take() {
                         let serving = Arc::clone(&self);
                         connections.spawn(async move {
@@ -110,10 +124,19 @@ impl Serving {
 
     async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
         let service = service_fn(async |request: Request<Incoming>| {
-            place.answers(true);
-            let response = self.request(request).await;
-            place.answers(false);
-            Ok::<_, Infallible>(response)
+            place.begins_answer();
+            let is_for_all = request.uri().path() == HEALTH;
+            let mut answer = self.request(request).await;
+            let mut held = Held::new(&self.unsent, answer.body.capacity());
+            if held.is_too_much {
+                self.places.ask_slowest();
+                answer = Answer::busy();
+                held = Held::new(&self.unsent, answer.body.capacity());
+            }
+            self.count(&answer);
+            let counts = !is_for_all && !matches!(answer.status, 401 | 421);
+            let unsent = place.has_answer(counts);
+            Ok::<_, Infallible>(response(answer, (unsent, held)))
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -131,7 +154,7 @@ impl Serving {
         let _ = tokio::time::timeout(self.limits().head_time, connection).await;
     }
 
-    async fn request(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn request(&self, request: Request<Incoming>) -> Answer {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
         let answers = Arc::clone(&self.answers);
@@ -148,20 +171,58 @@ impl Serving {
                 .await
                 .unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n")),
         };
+        self.answers.newest.numbers().latency.observe(begun.elapsed());
+        answer
+    }
+
+    fn count(&self, answer: &Answer) {
         let numbers = self.answers.newest.numbers();
-        numbers.latency.observe(begun.elapsed());
         numbers.bytes.add(answer.body.len() as u64);
         numbers.request(match answer.status {
             200..300 => RequestOutcome::Accepted,
             500.. => RequestOutcome::Failed,
             _ => RequestOutcome::Refused,
         });
-        response(answer)
     }
 }
 
-fn response(answer: Answer) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(answer.body));
+/// Bytes of an unsent answer, until they are dropped. Clients that do not read could fill the
+/// memory with them.
+struct Held {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+    is_too_much: bool,
+}
+
+impl Held {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Held {
+        // The first answer may be of any size.
+        let is_full = all.fetch_add(bytes, Ordering::Relaxed) >= MAX_UNSENT;
+        Held { bytes, all: Arc::clone(all), is_too_much: is_full && bytes > SMALL }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A body that is dropped when it is sent.
+struct Body {
+    bytes: Vec<u8>,
+    _unsent: (Unsent, Held),
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn response(answer: Answer, unsent: (Unsent, Held)) -> Response<Full<Bytes>> {
+    let body = Body { bytes: answer.body, _unsent: unsent };
+    let mut response = Response::new(Full::new(Bytes::from_owner(body)));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
