@@ -134,12 +134,11 @@ impl HistoryStore {
         self.latest.replace(now).is_some_and(|latest| now < latest)
     }
 
-    /// Forgets every sample. Where there was none yet, the next one is still the first.
+    /// Forgets every sample.
     pub fn forget(&mut self, reason: Reason) {
         self.parked.clear();
         self.apart.clear();
-        let had_samples = |entry: &&mut Entry| !matches!(entry, Entry::None(Reason::FirstSample));
-        self.entries.iter_mut().filter(had_samples).for_each(|entry| *entry = Entry::None(reason));
+        self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
     /// Forgets the samples of definitions that no program will have again.
