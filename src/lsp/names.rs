@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use lsp_types::{
     DocumentSymbol, DocumentSymbolResponse, Location, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
+use pmderive_runtime::bounded;
 
 use super::analysis::{Analysis, whole};
-use super::tree::{MAX_LOOKED_AT, Other, Others, projects_of};
+use super::tree::{MAX_BYTES, MAX_LOOKED_AT, Other, Others, projects_of};
 use super::unregistered_names::UnregisteredName;
 use crate::escape;
-use crate::syntax::{Token, TokenAt, name_mistake, read_definition_file, tokens};
+use crate::syntax::{Token, TokenAt, name_mistake, tokens};
 use crate::text::Span;
 
 /// Longest part of an expression in the outline, in characters.
@@ -194,8 +195,8 @@ pub fn too_long(file: &Path) -> String {
     )
 }
 
-/// True for a file that contains a name, and for an unreadable one.
+/// True for a file that contains a name, and for one that is unreadable or too long.
 fn may_mention(file: &Path, name: &str) -> bool {
     let has = |bytes: Vec<u8>| bytes.windows(name.len()).any(|one| one == name.as_bytes());
-    read_definition_file(file).map_or(true, has)
+    bounded::read_file(file, MAX_BYTES).map_or(true, has)
 }

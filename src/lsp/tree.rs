@@ -26,7 +26,7 @@ const FIRST: u32 = 1 << 20;
 pub const MAX_LOOKED_AT: usize = 20_000;
 
 /// Bytes of a file that is not open in the editor, at most. Definitions are shorter.
-const MAX_BYTES: u64 = 1 << 20;
+pub const MAX_BYTES: u64 = 1 << 20;
 
 /// Bytes of all such files together, at most: their analyses stay in memory.
 const MAX_ALL_BYTES: u64 = 64 << 20;
