@@ -9,7 +9,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, ReportSample};
 use pmderive::internal::jit;
-use pmderive::report::samples::{Digits, Form};
+use pmderive::report::samples::Form;
 use pmderive::syntax::parse_expr;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::{Evaluator, Workspace};
@@ -112,7 +112,7 @@ fn fetches(stage: Stage<'_>) {
     let metrics = &compiled.metrics;
     let shown = ReportSample::new("synth", metrics, &values, &domains);
     for (name, form) in [("text", Form::Text), ("CSV", Form::Csv), ("JSON", Form::Json)] {
-        let mut renderer = form.renderer(true, false, None, Escaping::Off, Digits::Shortest);
+        let mut renderer = form.renderer(true, false, None, Escaping::Off, Dialect::Fixed);
         let mut out = String::new();
         stage(name, &mut || {
             out.clear();

@@ -67,11 +67,15 @@ pub enum RefusedAt {
 }
 
 /// Finds the first error, if there is one.
-pub fn find(text: &str, tokens: &[TokenAt<'_>], language: Language) -> Result<(), Refusal> {
+pub fn find<'t>(
+    text: &'t str,
+    tokens: &'t [TokenAt<'t>],
+    language: Language,
+) -> Result<(), Refusal> {
     let end = text.char_indices().next_back().map_or(-1, |(at, _)| i64::try_from(at).unwrap_or(0));
     let mut open = Vec::with_capacity(8);
     open.push(Open::Start);
-    let mut finder = Finder { tokens, next: 0, end, language, open };
+    let mut finder = Finder { text, tokens, next: 0, end, language, open };
     finder.expression().map_err(|error| {
         let at = match finder.is_too_deep() {
             true => RefusedAt::Nesting { token: finder.next.saturating_sub(1) },
@@ -145,6 +149,7 @@ impl Open {
 type Found<T> = Result<T, PcpError>;
 
 struct Finder<'t> {
+    text: &'t str,
     tokens: &'t [TokenAt<'t>],
     /// Index of the next token.
     next: usize,
@@ -169,6 +174,12 @@ impl<'t> Finder<'t> {
                 return Ok(());
             }
         }
+    }
+
+    /// The next token as it is written.
+    fn spelling(&self) -> &'t str {
+        let at = self.tokens.get(self.next).map(|at| at.start as usize..at.end as usize);
+        at.and_then(|at| self.text.get(at)).unwrap_or_default()
     }
 
     fn is_too_deep(&self) -> bool {
@@ -262,9 +273,14 @@ impl<'t> Finder<'t> {
             }
             Token::NoValue if self.novalue_may_stand() => return self.novalue().map(Some),
             token if token.is_function() => return self.call(token),
-            token if at_start && let Some(text) = initial_operator(token) => {
+            token
+                if at_start
+                    && (token.is_binary_operator()
+                        || matches!(token, Token::RightParen | Token::Question | Token::Colon)) =>
+            {
+                let words = format!("Unexpected initial '{}'", self.spelling());
                 self.next += 1;
-                return self.fail(Some(format!("Unexpected initial '{text}'")));
+                return self.fail(Some(words));
             }
             _ => return self.fail_open(),
         }
@@ -337,10 +353,10 @@ impl<'t> Finder<'t> {
                     self.open.pop();
                     self.open.push(Open::Call(Call::Values(commas - 1)));
                 }
-                (Some(token @ (Token::LeftParen | Token::RightParen)), Open::Start) => {
+                (Some(Token::LeftParen | Token::RightParen), Open::Start) => {
+                    let words = format!("Unexpected '{}'", self.spelling());
                     self.next += 1;
-                    let text = if token == Token::LeftParen { '(' } else { ')' };
-                    return self.fail(Some(format!("Unexpected '{text}'")));
+                    return self.fail(Some(words));
                 }
                 _ => return self.fail_open(),
             }
@@ -584,27 +600,6 @@ enum Words {
     Text(&'static str),
     /// The words of this function, which needs a name.
     MetricName(&'static str),
-}
-
-/// Operators at the very start for which libpcp has words.
-fn initial_operator(token: Token<'_>) -> Option<&'static str> {
-    Some(match token {
-        Token::Plus => "+",
-        Token::Star => "*",
-        Token::Slash => "/",
-        Token::RightParen => ")",
-        Token::Less => "<",
-        Token::LessEqual => "<=",
-        Token::Equal => "==",
-        Token::GreaterEqual => ">=",
-        Token::Greater => ">",
-        Token::NotEqual => "!=",
-        Token::AndAnd => "&&",
-        Token::OrOr => "||",
-        Token::Question => "?",
-        Token::Colon => ":",
-        _ => return None,
-    })
 }
 
 /// Tokens that may follow a metric's name somewhere in the language.

@@ -8,9 +8,8 @@ use super::arguments::EvalArguments;
 use crate::cli::samples::run::Sink;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
-use crate::dialect::Dialect;
 use crate::engine::{Metric, ReportSample};
-use crate::report::samples::{Digits, Form, Renderer};
+use crate::report::samples::{Form, Renderer};
 
 /// The purpose that a form serves.
 pub fn purpose(form: Form) -> Purpose {
@@ -40,13 +39,9 @@ impl Printer {
         zone: Option<TimeZone>,
         mut output: Output,
     ) -> Result<Printer, Stop> {
-        // The marks of the libpcp version in use.
-        let digits = match arguments.what.definitions.language().dialect {
-            Dialect::Fixed => Digits::Shortest,
-            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Digits::OfPcp,
-        };
+        let dialect = arguments.what.definitions.language().dialect;
         let (why, escaping) = (arguments.verbose, output.escaping());
-        let mut renderer = arguments.format.renderer(several, why, zone, escaping, digits);
+        let mut renderer = arguments.format.renderer(several, why, zone, escaping, dialect);
         let mut beginning = String::new();
         renderer.begin(&mut beginning);
         output.print(beginning)?;

@@ -336,8 +336,8 @@ impl Selected<'_> {
         if self.session.is_stale() {
             self.compile()?;
         }
-        let is_own_dialect = self.definitions.registry.language().dialect == Dialect::Fixed;
-        if is_own_dialect {
+        let dialect = self.definitions.registry.language().dialect;
+        if dialect == Dialect::Fixed {
             // A metric that was absent starts without a previous sample, as its counters may have
             // been reset.
             self.session.forget_absent();
@@ -391,7 +391,7 @@ impl Selected<'_> {
         };
         let taken = sink.sample(&shown);
         let messages = (!self.shows_failures).then_some(&*self.messages);
-        let outcome = note_failures(&shown, &mut self.failures, messages, is_own_dialect);
+        let outcome = note_failures(&shown, &mut self.failures, messages, dialect);
         taken.map(|()| Some(SampleOutcome::Shown(outcome))).map_err(|stop| stop.after(outcome))
     }
 
@@ -418,7 +418,7 @@ fn note_failures(
     shown: &ReportSample<'_>,
     failures: &mut Vec<Option<PmStatus>>,
     messages: Option<&Messages>,
-    is_own_dialect: bool,
+    dialect: Dialect,
 ) -> ExitStatus {
     let mut outcome = ExitStatus::Good;
     failures.resize(shown.metrics.len(), None);
@@ -435,10 +435,10 @@ fn note_failures(
         {
             match finding {
                 // libpcp's words are useful only to users who ask for its answers.
-                Finding::Unusable(_, mistake) if is_own_dialect => {
+                Finding::Unusable(_, mistake) if dialect == Dialect::Fixed => {
                     messages.error(&format_args!("{}: {mistake}", metric.name));
                 }
-                _ => messages.error(&format_args!("{}: {status}", metric.name)),
+                _ => messages.error(&format_args!("{}: {}", metric.name, dialect.text(status))),
             }
         }
         *before = failure;

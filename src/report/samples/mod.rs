@@ -14,6 +14,7 @@ use std::fmt;
 use pmderive_runtime::model::{InstId, InstanceNames, Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
+use crate::dialect::Dialect;
 use crate::engine::{Metric, ReportSample};
 use crate::escape::line;
 use crate::report::plain::text as text_of;
@@ -53,16 +54,6 @@ pub enum Form {
     Columns,
 }
 
-/// The digits of floating-point numbers in the text form. CSV and JSON are always exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Digits {
-    /// As few as give the number back when they are read.
-    Shortest,
-    /// As many as `pmPrintValue(3)` prints: 8 of a FLOAT, 16 of a DOUBLE.
-    OfPcp,
-}
-
 impl Form {
     /// True if the form leaves out metrics whose operands a record lacks
     /// ([`ReportSample::lacking`]).
@@ -76,18 +67,18 @@ impl Form {
     }
 
     /// The renderer of the form. With `several` samples, each shows its time in
-    /// every form. `why` asks for reasons, where the form has a choice, and
-    /// `digits` for the digits of numbers. Dates are in `zone`; `None` for UTC.
+    /// every form. `why` asks for reasons, where the form has a choice. The text form has the
+    /// digits and the words of `dialect`. Dates are in `zone`; `None` for UTC.
     pub fn renderer(
         self,
         several: bool,
         why: bool,
         zone: Option<TimeZone>,
         escaping: Escaping,
-        digits: Digits,
+        dialect: Dialect,
     ) -> Box<dyn Renderer> {
         match self {
-            Form::Text => Box::new(text::Text::new(several, why, zone, escaping, digits)),
+            Form::Text => Box::new(text::Text::new(several, why, zone, escaping, dialect)),
             Form::Json => Box::new(json::Json { head: String::new() }),
             Form::Csv => Box::new(csv::Csv::new(zone)),
             Form::Columns => Box::new(columns::Columns::new(zone, escaping)),

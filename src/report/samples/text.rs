@@ -1,6 +1,6 @@
 //! Samples for people, in the style of pminfo(1). Lines with values are the same as those of
-//! `pminfo -f`, except for the digits of numbers if [`Digits::Shortest`] is chosen. The line about
-//! a metric is that of `pminfo -d`.
+//! `pminfo -f`, except that numbers have the fewest digits that give them back, unless a
+//! dialect of libpcp is chosen. The line about a metric is that of `pminfo -d`.
 //!
 //! It leaves out a metric whose operands a record lacks. If all records lack them, the end says so.
 
@@ -13,11 +13,12 @@ use pmderive_runtime::program::Reason;
 use pmderive_runtime::time::TimeZone;
 
 use crate::bind::Desc;
+use crate::dialect::Dialect;
 use crate::engine::{Finding, Metric, ReportSample};
 use crate::report::plain::{write_integer, write_value};
 use crate::text::Escaping;
 
-use super::{Digits, Renderer, append, instance_name, push_text, push_time};
+use super::{Renderer, append, instance_name, push_text, push_time};
 
 /// The text form.
 pub struct Text {
@@ -25,7 +26,7 @@ pub struct Text {
     why: bool,
     zone: Option<TimeZone>,
     escaping: Escaping,
-    digits: Digits,
+    dialect: Dialect,
     /// Metadata shown so far. They are shown with a metric's first sample, and
     /// again when they change.
     shown: Vec<Option<Desc>>,
@@ -38,9 +39,9 @@ impl Text {
         why: bool,
         zone: Option<TimeZone>,
         escaping: Escaping,
-        digits: Digits,
+        dialect: Dialect,
     ) -> Text {
-        Text { several, why, zone, escaping, digits, shown: Vec::new() }
+        Text { several, why, zone, escaping, dialect, shown: Vec::new() }
     }
 
     /// Appends the lines before those with values.
@@ -109,20 +110,23 @@ impl Renderer for Text {
                             out.push_str("] ");
                         }
                         out.push_str("value ");
-                        push_value(out, value, escaping, self.digits);
+                        push_value(out, value, escaping, self.dialect);
                         out.push('\n');
                     }
                 }
                 Finding::Empty(reason) => self.nothing(reason, out),
-                Finding::Unusable(status, mistake) if self.digits == Digits::OfPcp && self.why => {
-                    append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
+                Finding::Unusable(status, mistake)
+                    if self.dialect != Dialect::Fixed && self.why =>
+                {
+                    let words = self.dialect.text(status);
+                    append(out, format_args!("Error: {words} ({})\n", escaping.text(mistake)));
                 }
                 // libpcp's words are useful only to users who ask for its answers.
-                Finding::Unusable(_, mistake) if self.digits == Digits::Shortest => {
+                Finding::Unusable(_, mistake) if self.dialect == Dialect::Fixed => {
                     append(out, format_args!("Error: {}\n", escaping.text(mistake)));
                 }
                 Finding::Failed(status) | Finding::Unusable(status, _) => {
-                    append(out, format_args!("Error: {status}\n"));
+                    append(out, format_args!("Error: {}\n", self.dialect.text(status)));
                 }
             }
         }
@@ -130,10 +134,10 @@ impl Renderer for Text {
 }
 
 /// Appends a value in the form of `pmPrintValue(3)`, except for the digits.
-fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, digits: Digits) {
+fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping, dialect: Dialect) {
     match value {
-        Value::F32(value) if digits == Digits::Shortest => write_shortest_float(out, value),
-        Value::F64(value) if digits == Digits::Shortest => write_shortest_double(out, value),
+        Value::F32(value) if dialect == Dialect::Fixed => write_shortest_float(out, value),
+        Value::F64(value) if dialect == Dialect::Fixed => write_shortest_double(out, value),
         Value::F32(value) => write_float(out, value),
         Value::F64(value) => write_double(out, value),
         Value::Text(bytes) => {

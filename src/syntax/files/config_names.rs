@@ -87,7 +87,7 @@ pub(super) fn goes_on(text: &str) -> bool {
 }
 
 /// True for a line such as `name = expression` or `name(oneline) = text`.
-fn is_assignment(line: &str) -> bool {
+pub(in crate::syntax) fn is_assignment(line: &str) -> bool {
     let rest = line.trim_start_matches(is_of_name);
     let after = rest.trim_start();
     let after = match after.strip_prefix('(').and_then(|inside| inside.split_once(')')) {

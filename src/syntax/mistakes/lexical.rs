@@ -81,7 +81,7 @@ impl<'t> LexicalRepair<'_, 't> {
         if !self.diagnostics.is_full() {
             self.diagnostics.push(match units_behind(spelling, language) {
                 Some((number, units)) => {
-                    self.habits.number_with_units((index, glued), number, units, &self.out)
+                    self.habits.number_with_units((index, glued), number, &units, &self.out)
                 }
                 None => stuck_number(spelling, origin.span(start, end), language),
             });
@@ -499,7 +499,7 @@ fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
 }
 
 /// A number, and the units that touch it.
-fn units_behind(spelling: &str, language: Language) -> Option<(&str, &'static str)> {
+fn units_behind(spelling: &str, language: Language) -> Option<(&str, String)> {
     let word = spelling.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = &spelling[..spelling.len() - word.len()];
     number.parse::<f64>().ok()?;

@@ -5,7 +5,7 @@
 
 use crate::diag::{Diagnostic, Diagnostics, Fix};
 use crate::dialect::Language;
-use crate::syntax::names::is_of_name;
+use crate::syntax::files::config_names::is_assignment;
 use crate::syntax::origin::Origin;
 use crate::syntax::read_at;
 
@@ -29,7 +29,8 @@ pub(in crate::syntax) fn doubt(
 ) {
     // A line that was meant as a definition of its own would lose its meaning.
     let joints = || origin.joints().filter_map(|joint| text.get(joint as usize..));
-    let is_short = text.len() <= MAX_TRIED && !joints().any(begins_definition);
+    let is_short =
+        text.len() <= MAX_TRIED && !joints().any(|line| is_assignment(line.trim_start()));
     let mut room = MAX_READ.max(2 * text.len());
     let before = found.errors();
     for one in found.since_mut(0) {
@@ -62,19 +63,6 @@ pub(in crate::syntax) fn doubt(
             one.fix = None;
         }
     }
-}
-
-/// True for a line with a definition or a help text.
-fn begins_definition(line: &str) -> bool {
-    let line = line.trim_start();
-    let behind_name = line.trim_start_matches(is_of_name);
-    let behind = behind_name.trim_start();
-    // The kind of a help text stands in parentheses.
-    let behind = match behind.strip_prefix('(') {
-        Some(inside) => inside.split_once(')').map_or("", |(_, behind)| behind.trim_start()),
-        None => behind,
-    };
-    behind_name.len() < line.len() && behind.starts_with('=') && !behind.starts_with("==")
 }
 
 /// The text with an edit, if it is one of this text.

@@ -188,7 +188,7 @@ impl<'t> Characters<'_, 't> {
         let last = if per.is_some() { index + 3 } else { index + 1 };
         let units = match per {
             Some(time) => format!("{units} / {time}"),
-            None => units.to_owned(),
+            None => units,
         };
         let after = self.at(last + 1);
         let is_end = after.is_none_or(|token| {

@@ -5,64 +5,29 @@ use pmderive_runtime::model::parse_interval;
 use crate::dialect::Dialect;
 use crate::syntax::keywords;
 
-/// Units behind numbers in other languages, in small letters, with PCP's units.
-/// A single letter is a time if PromQL has it for one.
-const UNITS: [(&str, &str); 44] = [
+/// Units behind numbers in other languages that PCP does not know in small letters, with PCP's
+/// units. A single letter is a time if PromQL has it for one.
+const OTHERS: [(&str, &str); 9] = [
     ("b", "byte"),
-    ("byte", "byte"),
-    ("bytes", "byte"),
     ("k", "Kbyte"),
-    ("kb", "Kbyte"),
-    ("kib", "Kbyte"),
-    ("kbyte", "Kbyte"),
-    ("kbytes", "Kbyte"),
-    ("mb", "Mbyte"),
-    ("mib", "Mbyte"),
-    ("mbyte", "Mbyte"),
-    ("mbytes", "Mbyte"),
     ("g", "Gbyte"),
-    ("gb", "Gbyte"),
-    ("gib", "Gbyte"),
-    ("gbyte", "Gbyte"),
-    ("gbytes", "Gbyte"),
     ("t", "Tbyte"),
-    ("tb", "Tbyte"),
-    ("tib", "Tbyte"),
-    ("tbyte", "Tbyte"),
-    ("ns", "nanosec"),
-    ("nanosec", "nanosec"),
-    ("us", "microsec"),
     ("usec", "microsec"),
-    ("microsec", "microsec"),
-    ("ms", "millisec"),
     ("msec", "millisec"),
-    ("millisec", "millisec"),
-    ("s", "sec"),
-    ("sec", "sec"),
     ("secs", "sec"),
-    ("second", "sec"),
-    ("seconds", "sec"),
     ("m", "min"),
-    ("min", "min"),
     ("mins", "min"),
-    ("minute", "min"),
-    ("minutes", "min"),
-    ("h", "hour"),
-    ("hr", "hour"),
-    ("hour", "hour"),
-    ("hours", "hour"),
-    ("count", "count"),
 ];
 
 /// PCP's units for a word behind a number.
-pub(in crate::syntax) fn of_number(word: &str, dialect: Dialect) -> Option<&'static str> {
+pub(in crate::syntax) fn of_number(word: &str, dialect: Dialect) -> Option<String> {
     let small = word.to_ascii_lowercase();
-    let units = match word {
+    let known = match word {
         // A capital letter is always a size.
-        "M" => "Mbyte",
-        _ => UNITS.iter().find(|(other, _)| *other == small)?.1,
+        "M" => Some("Mbyte"),
+        _ => OTHERS.iter().find(|(other, _)| *other == small).map(|(_, units)| *units),
     };
-    keywords::units(units, dialect).is_ok().then_some(units)
+    Some(keywords::units(known.unwrap_or(word), dialect).ok()?.to_string())
 }
 
 /// The interval of a window of time as PromQL and Grafana write it, `5m` or
@@ -103,13 +68,20 @@ mod tests {
 
     #[test]
     fn what_stands_behind_numbers() {
-        for (_, units) in UNITS {
-            assert!(keywords::units(units, Dialect::Fixed).is_ok(), "{units}");
+        for (other, units) in OTHERS {
+            assert_eq!(of_number(other, Dialect::Fixed).as_deref(), Some(units));
         }
-        assert_eq!(of_number("MB", Dialect::Fixed), Some("Mbyte"));
-        assert_eq!(of_number("M", Dialect::Fixed), Some("Mbyte"));
-        assert_eq!(of_number("m", Dialect::Fixed), Some("min"));
-        assert_eq!(of_number("furlong", Dialect::Fixed), None);
+        for (word, units) in [
+            ("MB", Some("Mbyte")),
+            ("M", Some("Mbyte")),
+            ("gib", Some("Gbyte")),
+            ("kbytes", Some("Kbyte")),
+            ("S", Some("sec")),
+            ("Hours", Some("hour")),
+            ("furlong", None),
+        ] {
+            assert_eq!(of_number(word, Dialect::Fixed).as_deref(), units, "{word}");
+        }
     }
 
     #[test]
