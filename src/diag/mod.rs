@@ -198,11 +198,10 @@ impl Diagnostic {
     /// The diagnostic in one line, with its place in `sources`:
     /// `my.conf:3:12: error[PMD0100]: unknown metric name (did you mean ...)`.
     pub fn in_line(&self, sources: &SourceMap) -> impl fmt::Display {
-        let (line, column) = sources.start_of(self.span);
-        let (name, help) = (&sources.get(self.span.source).name, self.help.as_deref());
-        let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+        let place = sources.place(self.span).map(|place| format!("{place}: ")).unwrap_or_default();
+        let help = self.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
         let Diagnostic { severity, code, message, .. } = self;
-        printable(&format!("{name}:{line}:{column}: {severity}[{code}]: {message}{help}"))
+        printable(&format!("{place}{severity}[{code}]: {message}{help}"))
     }
 
     /// Adds a fact about a place.

@@ -130,8 +130,7 @@ impl<S: FetchSource> FetchGroup<S> {
             };
             refused(name, problem, status)
         })?;
-        let desc = self.source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-        desc.map_err(|status| {
+        self.source.lookup_desc(pmid)?.map_err(|status| {
             let problem = match status {
                 PmStatus::BADDERIVE => "its definition cannot be used with this source",
                 _ => "the metric has no descriptor",

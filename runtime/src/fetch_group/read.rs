@@ -57,34 +57,32 @@ impl<S> FetchGroup<S> {
     /// The descriptor of an entry's metric, before any conversion. `None` for a handle of
     /// another group.
     pub fn desc<T>(&self, item: Item<T>) -> Option<&MetricDesc> {
-        let is_own = item.place.group == self.identity;
-        Some(&self.items.get(item.place.index).filter(|_| is_own)?.recipe.desc)
+        Some(&self.own(&self.items, item.place)?.recipe.desc)
     }
 
     /// The descriptor of the metric whose instances are an entry, as for
     /// [`FetchGroup::desc`].
     pub fn desc_of_instances<T>(&self, handle: Instances<T>) -> Option<&MetricDesc> {
-        let is_own = handle.place.group == self.identity;
-        Some(&self.domains.get(handle.place.index).filter(|_| is_own)?.recipe.desc)
+        Some(&self.own(&self.domains, handle.place)?.recipe.desc)
     }
 
     fn item_at(&self, place: Place) -> Option<&HeldValue> {
-        let is_own = place.group == self.identity;
-        Some(&self.items.get(place.index).filter(|_| is_own)?.held)
+        Some(&self.own(&self.items, place)?.held)
+    }
+
+    /// The entry at a place; `None` if the place is of another group.
+    fn own<'g, E>(&self, entries: &'g [E], place: Place) -> Option<&'g E> {
+        entries.get(place.index).filter(|_| place.group == self.identity)
     }
 
     /// The values of all instances of a metric.
     pub fn instances<T: Target>(&self, handle: Instances<T>) -> InstanceRows<'_, T> {
-        let is_own = handle.place.group == self.identity;
-        let slot = self.domains.get(handle.place.index).filter(|_| is_own);
-        InstanceRows { slot, target: PhantomData }
+        InstanceRows { slot: self.own(&self.domains, handle.place), target: PhantomData }
     }
 
     /// The values of a field of all event records.
     pub fn events<T: Target>(&self, handle: Events<T>) -> EventRows<'_, T> {
-        let is_own = handle.place.group == self.identity;
-        let slot = self.events.get(handle.place.index).filter(|_| is_own);
-        EventRows { slot, target: PhantomData }
+        EventRows { slot: self.own(&self.events, handle.place), target: PhantomData }
     }
 }
 

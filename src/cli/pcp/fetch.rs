@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, RawValue, Timestamp, ValueType,
+    InDom, InstanceDomain, PmStatus, Pmid, RawValue, Timestamp, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -226,12 +226,4 @@ pub fn event_clock(zone: &TimeZone, value_type: ValueType, time: Timestamp) -> S
         ValueType::HighResEvent => zone.clock_nanos(time),
         _ => zone.clock_millis(time),
     }
-}
-
-/// The descriptor of one metric.
-pub fn desc_of(
-    source: &mut dyn MetadataSource,
-    pmid: Pmid,
-) -> Result<Result<MetricDesc, PmStatus>, SourceError> {
-    Ok(source.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID)))
 }

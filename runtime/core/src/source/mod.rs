@@ -80,6 +80,11 @@ pub trait MetadataSource {
         each(self, pmids.iter().map(|pmid| Question::Desc(*pmid)))
     }
 
+    /// Descriptor of a metric ([`Question::Desc`]).
+    fn lookup_desc(&mut self, pmid: Pmid) -> OneAnswer<MetricDesc> {
+        one(self, Question::Desc(pmid))
+    }
+
     /// An instance domain ([`Question::Domain`]).
     fn instance_domain(
         &mut self,
@@ -179,7 +184,7 @@ pub trait MetadataSource {
     /// [`LabelLevel::Instances`]. [`LabelSet::merged`] merges the sets into
     /// one.
     fn labels_of_metric(&mut self, pmid: Pmid) -> MetricLabels {
-        let desc: MetricDesc = match one(self, Question::Desc(pmid))? {
+        let desc = match self.lookup_desc(pmid)? {
             Ok(desc) => desc,
             Err(status) => return Ok(Err(status)),
         };
@@ -288,7 +293,7 @@ pub trait FetchSource: MetadataSource {
     /// Fetches the metrics of `list` (`pmFetch(3)`). An archive delivers the
     /// next record that holds at least one of them.
     ///
-    /// Callers pass an empty `batch`. On success it has exactly one value set for
+    /// A source clears `batch` first. On success it has exactly one value set for
     /// each metric of `list`, in order. Failures of single metrics are
     /// statuses inside the sets. There is a part with the time of the fetch even
     /// if the list has no metrics.

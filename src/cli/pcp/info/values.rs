@@ -9,7 +9,7 @@ use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::arguments::InfoShown;
-use crate::cli::pcp::fetch::{Domains, Values, desc_of, event_clock, print_value};
+use crate::cli::pcp::fetch::{Domains, Values, event_clock, print_value};
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
@@ -129,7 +129,7 @@ fn print_parameter(
         }
         Err(_) => writeln!(out, "\tPMID: {pmid}").ok(),
     };
-    match desc_of(&mut source.context, pmid)? {
+    match source.context.lookup_desc(pmid)? {
         Err(status) => {
             writeln!(out, "\tpmLookupDesc: {}", source.dialect.text(status)).ok();
             Ok(())

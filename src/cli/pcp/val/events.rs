@@ -11,7 +11,7 @@ use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
-use crate::cli::pcp::fetch::{desc_of, event_clock, print_value};
+use crate::cli::pcp::fetch::{event_clock, print_value};
 use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::engine::Session;
@@ -162,7 +162,7 @@ fn look_up(source: &mut Session<AnyNamed>, pmid: Pmid) -> Result<Known, SourceEr
         Ok(names) => names.into_iter().next().unwrap_or_default(),
         Err(status) => return Ok(Err(failure(&pmid.to_string(), "pmNameID", status))),
     };
-    Ok(match desc_of(source, pmid)? {
+    Ok(match source.lookup_desc(pmid)? {
         Ok(desc) => Ok((name, desc)),
         Err(status) => Err(failure(&name, "pmLookupDesc", status)),
     })

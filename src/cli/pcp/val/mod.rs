@@ -41,7 +41,6 @@ use crate::cli::exit_status::ExitStatus;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
-use crate::cli::pcp::fetch::desc_of;
 use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::{NO_ZONE, PcpOptions, archives_of_this_host};
 use crate::cli::pcp::source::{ARCHIVES_ONLY, Attempt, ToolSource};
@@ -345,8 +344,8 @@ fn describe(source: &mut ToolSource, name: &str) -> Result<MetricDesc, Stop> {
     let pmid = pmid.map_err(|status| {
         Stop::tool(&[&"pmLookupName(", &Foreign(name), &"): ", &dialect.text(status)])
     })?;
-    desc_of(&mut source.context, pmid)?
-        .map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
+    let desc = source.context.lookup_desc(pmid)?;
+    desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
 }
 
 /// The instances to print, if the metric has any.
