@@ -98,7 +98,8 @@ pub fn apply_levels(level: impl Fn(SourceId, Code) -> Level, diagnostics: &mut D
 pub fn find(path: &Path) -> Option<PathBuf> {
     let start = directory_of(path).canonicalize().ok()?;
     let mut candidates = start.ancestors().map(|directory| directory.join(FILE_NAME));
-    candidates.find(|candidate| candidate.is_file())
+    // One that cannot be read is a mistake of its own: nobody wants its settings lost.
+    candidates.find(|candidate| candidate.symlink_metadata().is_ok())
 }
 
 impl Project {
@@ -207,6 +208,10 @@ impl Folders {
 
 /// The text of a file, or the reason that it cannot be read.
 fn text_of(path: &Path) -> Result<String, String> {
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("not a regular file".to_owned());
+    }
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     Ok(stray::decoded(&read_bounded(file, MAX_BYTES)?).into_owned())
 }

@@ -449,7 +449,8 @@ fn window(text: &str, line: Range<usize>, focus: usize) -> Range<usize> {
         None => line.start,
     };
     let shown_before = starts.len().min(LEAD + 1);
-    let end = after.get(WIDTH - shown_before).copied().unwrap_or(line.end);
+    // Behind that many characters, or behind the last one that was counted.
+    let end = after.get((WIDTH - shown_before).min(WIDTH - 1)).copied().unwrap_or(line.end);
     start..end
 }
 
@@ -481,6 +482,14 @@ mod tests {
         assert!(report.len() < 2_000, "{report}");
         assert!(report.contains("WRONG"), "{report}");
         assert!(report.contains("file:2:1048578 "), "{report}");
+    }
+
+    #[test]
+    fn long_lines_are_cut_behind_a_place_at_their_start() {
+        for length in [0, 1, 5, WIDTH - 1, WIDTH, WIDTH + 1, 1 << 20] {
+            let report = report(&format!("{}\nlast", "y".repeat(length)), 0, length.min(5));
+            assert!(report.len() < 2_000, "{report}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{FORMAT, Recorded, RecordedMetadata, VERSION};
+use crate::syntax::BYTE_ORDER_MARK;
 
 /// Text that is not recorded metadata. Its display gives the mistake, the
 /// field, the line and the column.
@@ -36,6 +37,7 @@ impl RecordedMetadata {
     /// # Errors
     /// The first mistake in the text.
     pub fn from_json(text: &[u8]) -> Result<RecordedMetadata, MetadataError> {
+        let text = text.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(text);
         let file: FileJson = serde_json::from_slice(text)?;
         let mut recorded = RecordedMetadata { source: file.source.into(), ..Self::default() };
         for metric in file.metrics.0 {

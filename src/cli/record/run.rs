@@ -15,7 +15,7 @@ use crate::cli::progress::Progress;
 use crate::cli::samples::pace::{Clock, Pace};
 use crate::cli::samples::patience::Patience;
 use crate::cli::signals::Signals;
-use crate::cli::source::{check_rest, tell_warnings};
+use crate::cli::source::{DamageMet, check_rest, tell_warnings};
 use crate::cli::stop::Stop;
 use crate::record::{Extent, Notice, Recorder, RecorderError, Sampled};
 use crate::syntax::counted;
@@ -38,6 +38,8 @@ pub struct RecordingRun<'r> {
     pub progress: Progress,
     /// Patience with a live source that fails.
     pub patience: Patience,
+    /// Damage of an archive.
+    pub damage: DamageMet,
     /// True once something was left out.
     pub is_incomplete: bool,
 }
@@ -76,6 +78,11 @@ impl RecordingRun<'_> {
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
                     let clock = UntilEnd { signals: &self.signals, end: self.end };
                     self.patience.failed(error, &clock, self.messages)?;
+                }
+                Err(RecorderError::Source(error)) if self.pace.is_none() => {
+                    if !self.damage.pass(error, self.messages)? {
+                        break;
+                    }
                 }
                 Err(error) => return Err(error),
             }

@@ -5,8 +5,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// Bytes read at a time: enough for a label at first, more as reading continues. The
 /// first size is small because thousands of contexts have one window or more each.
@@ -30,12 +32,15 @@ pub(super) trait Bytes: Send {
     fn size(&mut self) -> io::Result<u64>;
 }
 
-/// Opens an uncompressed file. A directory is an error.
+/// Opens an uncompressed file. Anything else is an error: a pipe would be waited for.
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    match file.metadata()?.is_dir() {
-        true => Err(rustix::io::Errno::ISDIR.into()),
-        false => Ok(file),
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match () {
+        _ if kind.is_file() => Ok(file),
+        _ if kind.is_dir() => Err(rustix::io::Errno::ISDIR.into()),
+        _ => Err(io::Error::other("not a regular file")),
     }
 }
 

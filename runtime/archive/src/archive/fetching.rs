@@ -268,7 +268,7 @@ impl ArchiveContext {
             if self.is_awaited(step, list)? {
                 return Ok(false);
             }
-        } else if seconds < -TOLERANCE || self.is_past_end(seconds)? {
+        } else if seconds < -TOLERANCE || is_last_time(time, step) || self.is_past_end(seconds)? {
             if self.passes_over_damage {
                 self.check_rest()?;
             }
@@ -392,6 +392,12 @@ impl ArchiveContext {
             },
         }
     }
+}
+
+/// True for a time that no step leaves, as a time stamp has no greater one. A damaged label or
+/// record may hold it.
+fn is_last_time(time: Timestamp, step: i64) -> bool {
+    step != 0 && later(time, step) == time
 }
 
 /// Looks up the type of a metric; `None` if the metric is not described.

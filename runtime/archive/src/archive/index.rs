@@ -47,7 +47,11 @@ pub(super) fn check_index(window: &mut Window, first: &ArchiveLabel) -> Result<(
     Ok(())
 }
 
-/// Reads all entries of an index. An incomplete last entry is ignored.
+/// The greatest number of entries that are kept. A writer makes one for each 100 kB of data and
+/// for each change of the metadata, so only a false index has more.
+const MAX_ENTRIES: usize = 1 << 20;
+
+/// Reads the first [`MAX_ENTRIES`] entries of an index. An incomplete last entry is ignored.
 pub(super) fn read_index(
     mut window: Window,
     first: &ArchiveLabel,
@@ -55,7 +59,9 @@ pub(super) fn read_index(
     let version = read_label(&mut window, first)?.version;
     let mut reader = IndexReader::new(window, version, version.label_size() as u64);
     let mut entries = Vec::new();
-    while let Some(entry) = reader.next()? {
+    while entries.len() < MAX_ENTRIES
+        && let Some(entry) = reader.next()?
+    {
         entries.push(entry);
     }
     Ok(entries)

@@ -115,7 +115,12 @@ impl Names {
         if below.is_empty() && !node.is_empty() {
             return self.lookup(node).map(|_| Vec::new());
         }
-        Ok(Child::below(node, in_order(below)))
+        // As in `in_order`: a child is as old as the oldest name below it.
+        let mut oldest_first: Vec<&Entry> = below.iter().collect();
+        oldest_first.sort_unstable_by_key(|entry| entry.position);
+        let mut children = Child::below(node, oldest_first.iter().map(|entry| &*entry.name));
+        children.reverse();
+        Ok(children)
     }
 
     /// The entries strictly below a node. They are neighbours in `entries`.
