@@ -181,7 +181,13 @@ impl DefinitionReader {
     ) -> Result<AttributeText, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
+        let is_version_6 = self.language.dialect == Dialect::Pcp6_0;
         let quote = match text[value.clone()].chars().next() {
+            // libpcp 6 misses a text whose opening quote ends the line.
+            Some('"' | '\'') if is_version_6 && value.start + 1 == text.len() => None,
+            first => first,
+        };
+        let quote = match quote {
             None => {
                 let end = span(&line.origin, &(text.len()..text.len()));
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
@@ -194,7 +200,8 @@ impl DefinitionReader {
             // included.
             Some(_) => {
                 let rest = &text[value.start..];
-                let text = rest.strip_suffix('\r').unwrap_or(rest).into();
+                let is_kept = self.language.dialect != Dialect::Fixed;
+                let text = rest.strip_suffix('\r').filter(|_| !is_kept).unwrap_or(rest).into();
                 return Ok(AttributeText { text, is_quoted: false, has_rest: false });
             }
         };
@@ -298,6 +305,11 @@ fn unpaired(
     let text = &*line.text;
     let (at, message, said) = match (open, close) {
         (Some(open), None) => {
+            let range = trimmed(text, 0..open);
+            let wrong = check_name(&text[range.clone()], &range, open, &line.origin, pcp);
+            if let Some(wrong) = wrong {
+                return wrong;
+            }
             let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
             (open, "this `(` is not closed before the `=`", said)
         }
