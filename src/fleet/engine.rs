@@ -247,7 +247,7 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
             }
             Order::Sinks(outlets, limits) => {
                 *shared.outlets.borrow_mut() = outlets;
-                shared.limits.set(limits);
+                shared.set_limits(limits);
             }
         }
     }

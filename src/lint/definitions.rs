@@ -106,10 +106,10 @@ fn shadowing<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics:
 /// Usually there are none, and no sorting is needed.
 fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
     let names: FxHashSet<&str> = named.iter().map(|one| &*one.name).collect();
-    let groups = |name: &'d str| name.match_indices('.').map(|(point, _)| &name[..point]);
+    let lengths: FxHashSet<usize> = names.iter().map(|name| name.len()).collect();
     let mut found: FxHashSet<&str> = FxHashSet::default();
     for name in named.iter().map(|one| &*one.name) {
-        for group in groups(name).filter(|group| names.contains(group)) {
+        for group in groups(name, &lengths).filter(|group| names.contains(group)) {
             found.extend([group, name]);
         }
         if is_word(name) {
@@ -117,6 +117,13 @@ fn in_question<'d>(named: &[&'d Registered]) -> Vec<&'d Registered> {
         }
     }
     named.iter().copied().filter(|one| found.contains(&*one.name)).collect()
+}
+
+/// The groups that a name is in, as far as a name has their length. So a name of very many
+/// parts is not hashed once for each part.
+fn groups<'n>(name: &'n str, lengths: &FxHashSet<usize>) -> impl Iterator<Item = &'n str> {
+    let points = name.match_indices('.').map(|(point, _)| point);
+    points.filter(|point| lengths.contains(point)).map(|point| &name[..point])
 }
 
 /// True for words that begin calls and keywords.
@@ -151,4 +158,21 @@ fn unused<'d>(
 /// The names of metrics in an expression, those of `defined()` included.
 fn names_in(expr: &Expr) -> impl Iterator<Item = &str> {
     references(expr).map(|reference| reference.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_many_parts_is_looked_up_for_few_of_them() {
+        let name = format!("a.b{}", ".c".repeat(80_000));
+        let of = |lengths: &[usize]| {
+            let lengths = lengths.iter().copied().collect();
+            groups(&name, &lengths).map(str::len).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[name.len()]), [0; 0]);
+        // A length at which the name has no point is that of no group.
+        assert_eq!(of(&[1, 2, 3, 4, 1001, name.len()]), [1, 3, 1001]);
+    }
 }

@@ -27,7 +27,7 @@ pub struct Metric {
     /// The descriptor with the identifier in the archive.
     pub recorded: MetricDesc,
     /// Metrics of the source from which it is computed, if it is derived.
-    pub operands: Option<Box<[Pmid]>>,
+    pub operands: Option<Arc<[Pmid]>>,
 }
 
 /// A search for the metrics of value sets, which are in the order of the metrics. Some sets may
@@ -205,10 +205,10 @@ impl Selection {
     ) -> Result<bool, SourceError> {
         let mut left_out = BTreeMap::new();
         let names = names_of(context, &recording.names, &mut left_out)?;
-        let mut found = describe(context, names, recording, &mut left_out)?;
+        let (mut found, operands) = describe(context, names, recording, &mut left_out)?;
         if recording.with_operands {
-            let names = names_of_operands(context, &found)?;
-            found.extend(describe(context, names, recording, &mut left_out)?);
+            let names = names_of_operands(context, &found, operands)?;
+            found.extend(describe(context, names, recording, &mut left_out)?.0);
         }
         let mut seen = FxHashSet::default();
         let mut metrics = Vec::with_capacity(found.len());
@@ -299,14 +299,16 @@ fn names_of<S: FetchSource>(
 }
 
 /// A metric with its descriptor at the source and its operands.
-type Found = (Box<str>, MetricDesc, Option<Box<[Pmid]>>);
+type Found = (Box<str>, MetricDesc, Option<Arc<[Pmid]>>);
 
+/// Describes metrics. The second list has the operands of all of them, if they are needed; some
+/// more than once.
 fn describe<S: FetchSource>(
     context: &mut Session<S>,
     names: Vec<Box<str>>,
     recording: &Recording<S>,
     left_out: &mut BTreeMap<Box<str>, LeftOut>,
-) -> Result<Vec<Found>, SourceError> {
+) -> Result<(Vec<Found>, Vec<Pmid>), SourceError> {
     let needs_operands = recording.with_operands || recording.records.is_some();
     let questions: Vec<&str> = names.iter().map(|name| &**name).collect();
     let mut pmids = Vec::with_capacity(names.len());
@@ -324,14 +326,17 @@ fn describe<S: FetchSource>(
             }
         }
     }
+    let descs = context.lookup_descs(&pmids)?;
+    let has_operands = |pmid: &Pmid| needs_operands && pmid.is_derived();
+    let derived = descs.iter().flatten().map(|desc| desc.pmid).filter(has_operands);
+    // All at once: definitions may share operands, down to all definitions before them.
+    let reads = context.reads(&derived.collect::<Vec<Pmid>>())?;
+    let mut of_each = reads.of_each().into_iter();
     let mut described = Vec::with_capacity(found.len());
-    for (name, desc) in found.into_iter().zip(context.lookup_descs(&pmids)?) {
+    for (name, desc) in found.into_iter().zip(descs) {
         match desc {
             Ok(desc) => {
-                let operands = match desc.pmid.is_derived() && needs_operands {
-                    true => Some(context.operands(desc.pmid)?.into()),
-                    false => None,
-                };
+                let operands = if has_operands(&desc.pmid) { of_each.next() } else { None };
                 described.push((name, desc, operands));
             }
             Err(status) => {
@@ -339,17 +344,17 @@ fn describe<S: FetchSource>(
             }
         }
     }
-    Ok(described)
+    Ok((described, reads.metrics().collect()))
 }
 
 /// Names of the metrics from which derived ones are computed, each once.
 fn names_of_operands<S: FetchSource>(
     context: &mut Session<S>,
     found: &[Found],
+    mut operands: Vec<Pmid>,
 ) -> Result<Vec<Box<str>>, SourceError> {
     let mut seen: FxHashSet<Pmid> = found.iter().map(|(_, desc, _)| desc.pmid).collect();
-    let operands = found.iter().filter_map(|(.., operands)| operands.as_deref()).flatten();
-    let operands: Vec<Pmid> = operands.copied().filter(|pmid| seen.insert(*pmid)).collect();
+    operands.retain(|pmid| seen.insert(*pmid));
     let names = context.names_of_each(&operands)?.into_iter().flatten();
     Ok(names.filter_map(|names| names.into_iter().next()).collect())
 }

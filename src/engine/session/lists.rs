@@ -232,6 +232,34 @@ impl Reads {
         };
         self.list.iter().map(one).collect()
     }
+
+    /// The metrics that the whole list reads, some of them more than once. Those that a metric
+    /// needs come before those that only a later one needs.
+    pub fn metrics(&self) -> impl Iterator<Item = Pmid> {
+        self.metrics.iter().flatten().copied()
+    }
+
+    /// The metrics that each metric of the list reads, ascending, each once. An expression that
+    /// reads the same as one of its operands shares the operand's, so a chain of definitions
+    /// needs little memory.
+    pub fn of_each(&self) -> Vec<Arc<[Pmid]>> {
+        let mut found: Vec<Arc<[Pmid]>> = Vec::new();
+        for (metrics, expressions) in self.metrics.iter().zip(self.expressions.iter()) {
+            let operands = || expressions.iter().map(|operand| &found[operand.index()]);
+            let mut all: Vec<Pmid> = metrics.to_vec();
+            operands().for_each(|operand| all.extend_from_slice(operand));
+            all.sort_unstable();
+            all.dedup();
+            let same = operands().find(|operand| ***operand == *all).map(Arc::clone);
+            found.push(same.unwrap_or_else(|| all.into()));
+        }
+        let one = |of: &Option<Result<DefinitionId, Pmid>>| match of {
+            Some(Ok(expression)) => Arc::clone(&found[expression.index()]),
+            Some(Err(own)) => Arc::from([*own]),
+            None => Arc::default(),
+        };
+        self.list.iter().map(one).collect()
+    }
 }
 
 /// Positions of the definitions whose values an expression needs.
@@ -473,5 +501,44 @@ impl<S: FetchSource> Session<S> {
         if self.running.in_force != wanted {
             self.put_in_force(wanted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads of a list of all expressions, each with its own metrics and its operands.
+    fn reads(expressions: &[(&[u32], &[usize])]) -> Reads {
+        let mut reads = Reads::default();
+        for (at, (metrics, operands)) in expressions.iter().enumerate() {
+            reads.metrics.push_with(|all| all.extend(metrics.iter().copied().map(Pmid)));
+            let operands = operands.iter().copied().map(DefinitionId::at);
+            reads.expressions.push_with(|all| all.extend(operands));
+            reads.list.push(Some(Ok(DefinitionId::at(at))));
+        }
+        reads
+    }
+
+    #[test]
+    fn each_metric_reads_what_its_operands_read() {
+        let mut reads =
+            reads(&[(&[7, 3, 7], &[]), (&[9], &[]), (&[3], &[0]), (&[], &[1, 2]), (&[], &[])]);
+        reads.list.extend([Some(Err(Pmid(5))), None]);
+        let found: Vec<Vec<u32>> =
+            reads.of_each().iter().map(|all| all.iter().map(|pmid| pmid.0).collect()).collect();
+        let expected: [&[u32]; 7] = [&[3, 7], &[9], &[3, 7], &[3, 7, 9], &[], &[5], &[]];
+        assert_eq!(found, expected);
+        assert!(reads.metrics().map(|pmid| pmid.0).eq([7, 3, 7, 9, 3]));
+    }
+
+    #[test]
+    fn a_chain_of_definitions_shares_what_it_reads() {
+        let operands: Vec<[usize; 1]> = (0..10_000).map(|at| [at]).collect();
+        let mut chain: Vec<(&[u32], &[usize])> = vec![(&[3, 7], &[])];
+        chain.extend(operands.iter().map(|operand| (&[7][..], &operand[..])));
+        let found = reads(&chain).of_each();
+        assert_eq!(*found[0], [Pmid(3), Pmid(7)]);
+        assert!(found.iter().all(|one| Arc::ptr_eq(one, &found[0])));
     }
 }

@@ -63,7 +63,7 @@ pub struct Limits {
     pub connects: usize,
     /// Number of kinds of hosts.
     pub kinds: usize,
-    /// Number of instances of one exported metric on one host.
+    /// Number of instances of one metric on one host, be it exported or read by such a metric.
     pub instances: usize,
 }
 

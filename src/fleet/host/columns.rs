@@ -21,6 +21,18 @@ static NONE: LazyLock<Arc<Instances>> = LazyLock::new(Arc::default);
 static SINGLE: LazyLock<Arc<Instances>> =
     LazyLock::new(|| Arc::new(Instances { ids: [-1].into(), ..Instances::default() }));
 
+/// The status of a metric with too many instances.
+pub const TOO_MANY: Status = Status::Failed(PmStatus::TOOBIG);
+
+/// The limit of instances of a metric.
+#[derive(Clone, Copy)]
+pub struct InstanceLimit {
+    /// Most instances.
+    pub most: usize,
+    /// True if the fetch has refused a metric with more, so that metrics which read it failed.
+    pub has_refused: bool,
+}
+
 /// Columns of an evaluation, before instances have names.
 pub struct FoundColumns {
     /// The values, parallel to the schema's metrics.
@@ -62,15 +74,15 @@ pub fn find(
     evaluation: &Evaluation<'_>,
     view: &View,
     before: Option<&Arc<Heads>>,
-    limit: usize,
+    limit: InstanceLimit,
 ) -> FoundColumns {
     let count = view.outputs.len();
     let mut lanes = Lanes::with_room(count, before.map_or(0, |before| before.series_count()));
     let (mut is_same, mut too_many) = (before.is_some(), 0);
     for (output, (metric, exported)) in view.outputs.iter().zip(view.schema.metrics.enumerate()) {
         let values = evaluation.get(output.at);
-        let status = status(&values, limit);
-        too_many += u64::from(values.len() > limit);
+        let status = limit.status(&values);
+        too_many += u64::from(limit.is_exceeded(&values));
         let known = before.and_then(|before| before.get(metric));
         is_same = is_same && known.is_some_and(|known| is_known(known, status, *output, &values));
         if status != Status::Values {
@@ -87,8 +99,14 @@ pub fn find(
     FoundColumns { lanes, heads, too_many }
 }
 
-fn status(values: &Values<'_>, limit: usize) -> Status {
-    if values.len() > limit { Status::Failed(PmStatus::TOOBIG) } else { values.status }
+impl InstanceLimit {
+    fn is_exceeded(self, values: &Values<'_>) -> bool {
+        values.len() > self.most || self.has_refused && values.status == TOO_MANY
+    }
+
+    fn status(self, values: &Values<'_>) -> Status {
+        if values.len() > self.most { TOO_MANY } else { values.status }
+    }
 }
 
 /// True if a metric has the known status and instances.
@@ -106,12 +124,12 @@ fn other_heads(
     evaluation: &Evaluation<'_>,
     view: &View,
     before: Option<&Arc<Heads>>,
-    limit: usize,
+    limit: InstanceLimit,
 ) -> FoundHeads {
     let mut unnamed = Vec::new();
     let head = |(metric, output): (ExportedId, &Output)| {
         let values = evaluation.get(output.at);
-        let status = status(&values, limit);
+        let status = limit.status(&values);
         let known = before.and_then(|before| before.get(metric));
         let instances = match (output.indom, known) {
             _ if status != Status::Values => &NONE,

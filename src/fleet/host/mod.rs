@@ -28,7 +28,6 @@ use std::time::Duration;
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::eval::{Buffers, Evaluator};
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus};
-use pmderive_runtime::program::Status;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, Question, SourceError};
 use pmderive_runtime::transport::within;
@@ -50,7 +49,7 @@ use super::targets::target::Target;
 use super::world::World;
 use crate::engine::{Compiled, Engine, Retry};
 use crate::escape;
-use columns::{FoundColumns, FoundHeads};
+use columns::{FoundColumns, FoundHeads, InstanceLimit};
 use failure::Failure;
 pub use life::live;
 pub use polled_host::PolledHost;
@@ -67,7 +66,7 @@ pub struct Shared {
     /// The counts of all hosts.
     pub numbers: Arc<HostNumbers>,
     /// Limits of hosts.
-    pub limits: Cell<Limits>,
+    limits: Cell<Limits>,
     /// The sinks.
     pub outlets: RefCell<Outlets>,
     turns: Turns,
@@ -96,6 +95,20 @@ impl Shared {
             log: Rc::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
+        }
+    }
+
+    /// Changes the limits. Batches remember results that the former limits allowed.
+    pub fn set_limits(&self, limits: Limits) {
+        if self.limits.replace(limits) != limits {
+            self.batches.borrow_mut().clear();
+        }
+    }
+
+    /// Keeps a batch for other hosts, unless the limits have changed since it was taken.
+    fn keep_batch(&self, batch: ResultBatch, limits: Limits) {
+        if self.limits.get() == limits {
+            self.batches.borrow_mut().push(batch);
         }
     }
 
@@ -265,6 +278,8 @@ impl<W: World> Host<W> {
     /// Does all the work of a slot.
     async fn slot(&mut self, turn: Turn<'_>) -> Result<HostAnswer, Failure> {
         let was_connected = self.context.is_connected();
+        let limits = turn.shared.limits.get();
+        self.context.set_max_values(limits.instances);
         let mut batch = turn.shared.batches.borrow_mut().pop().unwrap_or_default();
         let mut fetched = self.fetch(turn, &mut batch).await;
         if was_connected
@@ -278,7 +293,7 @@ impl<W: World> Host<W> {
         let at = self.series.begin_at(W::now());
         let answer = self.evaluate(at, turn, events, &batch).await;
         self.has_failed &= answer.is_err();
-        turn.shared.batches.borrow_mut().push(batch);
+        turn.shared.keep_batch(batch, limits);
         answer
     }
 
@@ -402,7 +417,10 @@ impl<W: World> Host<W> {
         let evaluator = &mut bound.evaluator;
         let evaluation = context.evaluate_fetched(events, evaluator, batch, &mut buffers).await?;
         let stamp = evaluation.timestamp();
-        let limit = shared.limits.get().instances;
+        let limit = InstanceLimit {
+            most: shared.limits.get().instances,
+            has_refused: batch.refused_sets() > 0,
+        };
         let known = series.heads(&bound.view.schema).filter(|_| bound.has_names);
         let FoundColumns { lanes, heads, too_many } =
             columns::find(&evaluation, &bound.view, known, limit);
@@ -436,7 +454,7 @@ impl<W: World> Host<W> {
             columns: Columns::new(heads, lanes),
         };
         if too_many > 0 {
-            tell_too_many(&frame, limit, &orders.group);
+            tell_too_many(&frame, limit.most, &orders.group);
         }
         let count = frame.columns.heads().series_count();
         let (outlets, sinks) = (shared.outlets.borrow(), bound.view.sinks);
@@ -455,13 +473,14 @@ impl<W: World> Host<W> {
 fn tell_too_many(frame: &Frame, limit: usize, group: &PlannedGroup) {
     let statuses = frame.columns.heads().iter().map(|(status, _)| status);
     for (metric, status) in frame.schema.metrics.iter().zip(statuses) {
-        if status == Status::Failed(PmStatus::TOOBIG) && group.told.is_new(&metric.name) {
+        if status == columns::TOO_MANY && group.told.is_new(&metric.name) {
             let (group, host, metric) = (&*group.name, &*frame.target.name, &*metric.name);
             tracing::warn!(
                 group,
                 host,
                 metric,
-                "more than {limit} instances, so it is neither exported nor in aggregates; \
+                "it or a metric that it reads has more than {limit} instances, so it is neither \
+                 exported nor in aggregates; \
                  `instances` of `[limits]` allows more"
             );
         }

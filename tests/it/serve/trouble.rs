@@ -355,6 +355,8 @@ fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
     let config =
         "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("interval = 1", "interval = 5");
     let site = Site::new(2, &config);
+    let count = "# pmderive: export\ns.count = count(fleet.d0.g0)\n";
+    site.write("s.conf", &(super::DEFINITIONS.to_owned() + count));
     let mut targets: Json = serde_json::from_str(&site.fleet.targets()).expect("JSON");
     let large = serde_json::json!({ "targets": [pmcd.spec().to_string()] });
     targets.as_array_mut().expect("a list").push(large);
@@ -373,12 +375,15 @@ fn a_host_with_a_million_instances_is_told_and_harms_no_other() {
         assert_eq!(line["metrics"]["s.gauge"], 1.5, "{line}");
         assert_eq!(line["metrics"].get("s.each"), None);
         assert!(line["failed"]["s.each"].is_string(), "{line}");
+        // What reads too many instances has no value either, be it a single one.
+        assert_eq!(line["metrics"].get("s.count"), None);
+        assert!(line["failed"]["s.count"].is_string(), "{line}");
     }
     let (_, own) = request(address, "GET /metrics HTTP/1.1");
     assert!(!own.contains("pmderive_too_many_instances_total 0\n"), "{own}");
     let (_, log) = serving.end();
-    assert_eq!(log.matches("more than 10000 instances").count(), 1, "{log}");
-    assert!(log.contains("metric=\"s.each\""), "{log}");
+    assert_eq!(log.matches("more than 10000 instances").count(), 2, "{log}");
+    assert!(log.contains("metric=\"s.each\"") && log.contains("metric=\"s.count\""), "{log}");
 }
 
 #[test]

@@ -272,6 +272,36 @@ fn health_does_not_wait_for_other_pages() {
     listener.stop(end());
 }
 
+/// Otherwise they would hold places that nobody can take from them.
+#[test]
+fn clients_without_the_token_do_not_wait_for_other_pages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("token");
+    std::fs::write(&file, "s3cret\n").expect("a file");
+    let (release, waits) = mpsc::channel::<()>();
+    let pages = Arc::new(Stuck(Mutex::new(waits)));
+    let listen = Listen { token_file: Some(file), ..listen() };
+    let listener = Listener::start(listen, Arc::default(), pages).expect("a listener");
+    let known = "authorization: Bearer s3cret\r\n";
+    let request = format!("GET /metrics HTTP/1.1\r\nhost: x\r\n{known}\r\n");
+    let mut others: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+            stream.write_all(request.as_bytes()).expect("it is sent");
+            stream
+        })
+        .collect();
+    for path in ["/metrics", "/-/reload", "/-/targets", "/nothing"] {
+        assert_eq!(get(listener.address(), path, "").0, 401, "{path}");
+    }
+    others[0].set_nonblocking(true).expect("a socket");
+    assert!(others[0].read(&mut [0]).is_err(), "the others wait still");
+    others[0].set_nonblocking(false).expect("a socket");
+    drop(release);
+    assert_eq!(others[0].read(&mut [0]).expect("an answer"), 1);
+    listener.stop(end());
+}
+
 #[test]
 fn the_token_is_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -52,6 +52,8 @@ pub struct AsyncHostContext<T = AsyncSocket> {
     pending: FetchEvents,
     prepared: Option<Arc<PreparedList>>,
     profile: InstanceProfile,
+    /// Most values of one metric that fetches deliver.
+    max_values: usize,
     backoff: Backoff,
     /// The reason why the last attempt to connect failed.
     failure: String,
@@ -195,6 +197,7 @@ impl<T: Transport> AsyncHostContext<T> {
             pending: FetchEvents::default(),
             prepared: None,
             profile: InstanceProfile::default(),
+            max_values: usize::MAX,
             failure: String::new(),
         }
     }
@@ -208,6 +211,7 @@ impl<T: Transport> AsyncHostContext<T> {
         let mut twin = AsyncHostContext::open_over(&self.spec, Arc::clone(&self.options)).await?;
         twin.warnings.clone_from(&self.warnings);
         twin.set_profile(&self.profile)?;
+        twin.max_values = self.max_values;
         Ok(twin)
     }
 
@@ -335,6 +339,15 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(())
     }
 
+    /// Makes fetches deliver at most `most` values of a metric. A metric with more has the status
+    /// `PM_ERR_TOOBIG` and no value ([`ResultBatch::refused_sets`] counts them). Without this call
+    /// there is no such limit.
+    ///
+    /// The batches of later fetches must not have been used with a larger limit.
+    pub fn set_max_values(&mut self, most: usize) {
+        self.max_values = most;
+    }
+
     /// Changes values at the agents (pmStore(3)). pmcd has only one status for all
     /// values, the inner error; valid values may have been stored nevertheless.
     /// `PM_ERR_TOOSMALL` if there is no metric, `PM_ERR_BADSTORE` for a metric without
@@ -435,11 +448,17 @@ impl<T: Transport> AsyncHostContext<T> {
                     if is_for_values && link.connection.add_as_before(list.id(), batch) => {}
                 Event::Reply => match link.connection.reply()? {
                     Reply::Result(frame) => {
-                        link.connection.notice(frame, list.id(), batch);
+                        let is_larger = frame.most_values > self.max_values;
+                        if !is_larger {
+                            link.connection.notice(frame, list.id(), batch);
+                        }
                         let part = batch.add_part();
                         link.connection.take_result(frame, part);
                         if !is_for_values && let Some(wire) = part.wire_mut() {
                             wire.set_count = 0;
+                        }
+                        if is_larger {
+                            batch.refuse_larger_sets(self.max_values);
                         }
                     }
                     Reply::Instances(instances) => {

@@ -33,6 +33,8 @@ pub struct ResultFrame {
     pub first_set: usize,
     /// Number of value sets.
     pub set_count: usize,
+    /// Number of values of the largest set.
+    pub most_values: usize,
 }
 
 const NAME: &str = "result";
@@ -56,21 +58,24 @@ impl ResultFrame {
         resolution: Resolution,
         requested: Option<&[Pmid]>,
     ) -> Result<ResultFrame, DecodeError> {
-        let (ResultFrame { timestamp, first_set, set_count }, mut reader) =
-            ResultFrame::read_head(pdu, resolution, requested)?;
+        let (mut frame, mut reader) = ResultFrame::read_head(pdu, resolution, requested)?;
+        let ResultFrame { first_set, set_count, .. } = frame;
         let mut with_blocks = false;
         for slot in 0..set_count {
-            with_blocks |= skip_set(&mut reader, requested.map(|pmids| pmids[slot]))?;
+            let (count, is_in_blocks) = skip_set(&mut reader, requested.map(|pmids| pmids[slot]))?;
+            frame.most_values = frame.most_values.max(count);
+            with_blocks |= is_in_blocks;
         }
         if with_blocks {
             check_blocks(pdu, first_set, set_count, reader.offset())?;
         } else {
             reader.finish()?;
         }
-        Ok(ResultFrame { timestamp, first_set, set_count })
+        Ok(frame)
     }
 
-    /// Reads the fields before the value sets. The reader is at the first set.
+    /// Reads the fields before the value sets, which are not counted yet. The reader is at the
+    /// first set.
     fn read_head<'p>(
         pdu: &'p [u8],
         resolution: Resolution,
@@ -96,7 +101,7 @@ impl ResultFrame {
             }
         };
         let first_set = reader.offset();
-        Ok((ResultFrame { timestamp, first_set, set_count }, reader))
+        Ok((ResultFrame { timestamp, first_set, set_count, most_values: 0 }, reader))
     }
 
     /// Adds a PDU to a batch as columns, if it differs only in numbers from an earlier one. That
@@ -128,7 +133,7 @@ impl ResultFrame {
 
     /// Makes a PDU with this frame a part of a batch.
     pub fn into_part(self, pdu: Vec<u8>) -> ResultPart {
-        let ResultFrame { timestamp, first_set, set_count } = self;
+        let ResultFrame { timestamp, first_set, set_count, .. } = self;
         let mut part = ResultPart::default();
         part.timestamp = timestamp;
         *part.set_wire() = Wire { bytes: pdu, first_set, set_count, block_origin: 0 };
@@ -150,8 +155,11 @@ fn read_set_count(
     }
 }
 
-/// Skips a value set. True if its values are in blocks.
-fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, DecodeError> {
+/// Skips a value set. Returns the number of its values, and whether they are in blocks.
+fn skip_set(
+    reader: &mut Reader<'_>,
+    requested: Option<Pmid>,
+) -> Result<(usize, bool), DecodeError> {
     let offset = reader.offset();
     let pmid = reader.u32("pmid")?;
     if let Some(requested) = requested
@@ -162,7 +170,7 @@ fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, De
     let offset = reader.offset();
     let numval = reader.i32("numval")?;
     let Some(count) = usize::try_from(numval).ok().filter(|count| *count > 0) else {
-        return Ok(false);
+        return Ok((0, false));
     };
     let format = reader.i32("valfmt")?;
     if !(0..=2).contains(&format) {
@@ -178,7 +186,7 @@ fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, De
         ));
     }
     reader.bytes(count * LANE_BYTES, "values")?;
-    Ok(format != 0)
+    Ok((count, format != 0))
 }
 
 /// Checks that values refer to the blocks after `sets_end` in order, and that the

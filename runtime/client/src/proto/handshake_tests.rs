@@ -274,7 +274,11 @@ fn authentications_that_fail_say_why() {
         ),
         (
             authenticate(PASSWORD, None, hashing(u32::MAX)),
-            "pmcd asks for 4294967295 rounds of hashing; at most 1000000 are allowed",
+            "pmcd asks for 4294967295 rounds of hashing; at most 65536 are allowed",
+        ),
+        (
+            authenticate(PASSWORD, None, hashing(65_537)),
+            "pmcd asks for 65537 rounds of hashing; at most 65536 are allowed",
         ),
         (
             authenticate(PASSWORD, None, scripted(&[Some(&long)])),

@@ -14,9 +14,9 @@ use rsasl::prelude::{SASLClient, SASLConfig, Session, SessionError, State};
 use super::config::{Credentials, Method};
 use crate::pdu::MAX_SASL_BYTES;
 
-/// Largest number of hashing rounds that a peer can demand. This is more than any
-/// recommendation, and a second or two of work.
-const MAX_ITERATIONS: u32 = 1_000_000;
+/// Largest number of hashing rounds that a peer can demand. It is the limit of Cyrus SASL,
+/// with which libpcp logs in, and some hundredths of a second of work. Usual are 4096.
+const MAX_ITERATIONS: u32 = 65_536;
 
 /// Maximum number of pmcd's messages after its list of mechanisms. SCRAM needs two.
 const MAX_CHALLENGES: u32 = 8;

@@ -14,6 +14,7 @@ use crate::result::{Columns, Encoded, LayoutId, SetPlace, ValueSet, ValueSets, W
 pub struct ResultBatch {
     parts: Vec<ResultPart>,
     used: usize,
+    refused: usize,
     /// Buffers for the connection that fills the batch.
     pub spare: Spare,
     /// The requested instance domains, parallel to
@@ -46,7 +47,7 @@ pub struct ResultPart {
 impl ResultBatch {
     /// Forgets the previous results but keeps their buffers.
     pub fn clear(&mut self) {
-        self.used = 0;
+        (self.used, self.refused) = (0, 0);
         self.domains.clear();
     }
 
@@ -100,6 +101,28 @@ impl ResultBatch {
         wanted: impl FnOnce() -> W,
     ) {
         self.spare.known.notice(encoded, self.used, || (wanted(), ()));
+    }
+
+    /// Replaces value sets of the last part that have more than `most` values by the status
+    /// `PM_ERR_TOOBIG`, if the part is encoded. Their memory is freed.
+    pub fn refuse_larger_sets(&mut self, most: usize) {
+        let Some(part) = self.parts[..self.used].last_mut().filter(|part| part.is_wire) else {
+            return;
+        };
+        let refused = part.wire.refuse_larger(most, PmStatus::TOOBIG);
+        if refused > 0 {
+            // The blocks of refused sets may be most of the bytes.
+            let mut rest = Wire::default();
+            rest.append(part, 0);
+            part.wire = rest;
+            self.refused += refused;
+        }
+    }
+
+    /// Number of value sets that [`ResultBatch::refuse_larger_sets`] has replaced since the batch
+    /// was cleared.
+    pub fn refused_sets(&self) -> usize {
+        self.refused
     }
 
     /// The parts of the latest fetch, in the order of its slots.
@@ -228,6 +251,39 @@ mod tests {
             set.values().map(|(id, value)| (id, value.expect("a value").to_owned())).collect()
         };
         batch.sets().map(|set| (set.pmid.0, set.count, values(set))).collect()
+    }
+
+    #[test]
+    fn larger_sets_are_refused_and_their_memory_is_freed() {
+        let mut batch = ResultBatch::default();
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+        for (pmid, count) in [(1, 2), (2, 100_000), (3, 3), (4, 4), (5, 0), (7, 3), (8, 100_000)] {
+            writer.set(Pmid(pmid));
+            for instance in 0..count {
+                match pmid % 2 {
+                    0 => writer.block(instance, BlockValue::U64(instance as u64)),
+                    _ => writer.block(instance, BlockValue::Text(&instance.to_string())),
+                }
+            }
+        }
+        writer.status(Pmid(6), PmStatus::AGAIN);
+        writer.set(Pmid(9));
+        writer.in_place(-1, 90);
+        batch.encode();
+        let mut expected = delivered(&batch);
+        batch.refuse_larger_sets(100_000);
+        assert_eq!((delivered(&batch), batch.refused_sets()), (expected.clone(), 0));
+        batch.refuse_larger_sets(3);
+        for (_, count, values) in &mut expected {
+            if count.is_ok_and(|count| count > 3) {
+                (*count, *values) = (Err(PmStatus::TOOBIG), Vec::new());
+            }
+        }
+        assert_eq!((delivered(&batch), batch.refused_sets()), (expected, 3));
+        let wire = batch.parts()[0].wire().expect("an encoded part");
+        assert!(wire.bytes.capacity() < 1000, "{}", wire.bytes.capacity());
+        batch.clear();
+        assert_eq!(batch.refused_sets(), 0);
     }
 
     #[test]

@@ -157,6 +157,26 @@ impl Wire {
         }
     }
 
+    /// Replaces sets of more than `most` values by a status. Sets move towards the first one;
+    /// blocks stay in place. Returns the number of replaced sets.
+    pub(super) fn refuse_larger(&mut self, most: usize, status: PmStatus) -> usize {
+        let (mut from, mut to, mut refused) = (self.first_set, self.first_set, 0);
+        for _ in 0..self.set_count {
+            let Some(WireSet { pmid, values, end, .. }) = self.set_at(from) else { break };
+            if values.len() > most {
+                let head = [pmid.0.to_be_bytes(), status.0.to_be_bytes()];
+                self.bytes[to..to + 8].copy_from_slice(head.as_flattened());
+                to += 8;
+                refused += 1;
+            } else {
+                self.bytes.copy_within(from..end, to);
+                to += end - from;
+            }
+            from = end;
+        }
+        refused
+    }
+
     /// Encodes the value sets of a part and appends them. Block positions also
     /// count `before` bytes that precede the buffer. Blocks come after all
     /// sets, in the order of their values, as pmcd writes them. A value that

@@ -25,7 +25,7 @@ use crate::fleet::targets::target::Target;
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Path of the page whose answer never lasts long.
-pub(super) const HEALTH: &str = "/healthz";
+const HEALTH: &str = "/healthz";
 
 /// Smallest body that is compressed, in bytes.
 const MIN_COMPRESSED: usize = 4096;
@@ -127,23 +127,33 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Answers a request. This may last long.
-    pub(super) fn answer(&self, request: &Parts, token: Option<&Secret>) -> Answer {
-        self.plain_answer(request, token).compressed(&request.headers)
+    /// The answer to a request that may be of anybody: a refusal, or the health. It never lasts
+    /// long. `None` if [`Answers::answer`] answers it.
+    pub(super) fn for_anybody(&self, request: &Parts, token: Option<&Secret>) -> Option<Answer> {
+        let is_read = matches!(request.method, Method::GET | Method::HEAD);
+        if token.is_none() && is_under_a_name(&request.headers) {
+            return Some(misdirected());
+        }
+        if request.uri.path() == HEALTH && is_read {
+            // A supervisor that restarts an unhealthy server would only make trouble worse.
+            let words = match self.pages.trouble() {
+                None => "ok\n".to_owned(),
+                Some(trouble) => format!("ok, but {trouble}\n"),
+            };
+            return Some(Answer::text(200, words));
+        }
+        (!bears(&request.headers, token)).then(unknown)
     }
 
-    fn plain_answer(&self, request: &Parts, token: Option<&Secret>) -> Answer {
+    /// Answers a request that [`Answers::for_anybody`] leaves. This may last long.
+    pub(super) fn answer(&self, request: &Parts) -> Answer {
+        self.plain_answer(request).compressed(&request.headers)
+    }
+
+    fn plain_answer(&self, request: &Parts) -> Answer {
         let path = request.uri.path();
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
-        let is_known = bears(&request.headers, token);
         match path {
-            _ if token.is_none() && is_under_a_name(&request.headers) => misdirected(),
-            // A supervisor that restarts an unhealthy server would only make trouble worse.
-            HEALTH if is_read => match self.pages.trouble() {
-                None => Answer::text(200, "ok\n"),
-                Some(trouble) => Answer::text(200, format!("ok, but {trouble}\n")),
-            },
-            "/-/reload" if !is_known => unknown(),
             "/-/reload" if request.method != Method::POST => {
                 Answer::text(405, "only POST\n").with("allow", "POST")
             }
@@ -151,7 +161,6 @@ impl Answers {
                 Answer::text(403, "a page of another site asks for this\n")
             }
             "/-/reload" => self.pages.reload(),
-            _ if !is_known => unknown(),
             _ if !is_read => Answer::text(405, "only GET\n").with("allow", "GET, HEAD"),
             "/metrics" => self.metrics(request),
             _ if path.starts_with("/-/") => {

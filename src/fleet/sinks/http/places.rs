@@ -130,6 +130,11 @@ impl Place {
         self.shared.asked.notified().await;
     }
 
+    /// Notes that a handshake is over. From now on only bytes of answers are movement.
+    pub fn has_shaken_hands(&self) {
+        self.shared.counts.store(false, Ordering::Relaxed);
+    }
+
     /// Notes that a request is being answered.
     pub fn begins_answer(&self) {
         self.shared.is_answered.store(true, Ordering::Relaxed);

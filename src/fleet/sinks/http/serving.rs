@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::answer::{Answer, Answers, HEALTH};
+use super::answer::{Answer, Answers};
 use super::listen::RequestLimits;
 use super::places::{Place, Places, Unsent};
 use crate::fleet::sinks::numbers::RequestOutcome;
@@ -116,7 +116,10 @@ impl Serving {
         let Some(tls) = tls else { return self.requests(stream, place).await };
         let handshake = TlsAcceptor::from(tls).accept(stream);
         match tokio::time::timeout(self.limits().head_time, handshake).await {
-            Ok(Ok(stream)) => self.requests(stream, place).await,
+            Ok(Ok(stream)) => {
+                place.has_shaken_hands();
+                self.requests(stream, place).await;
+            }
             Ok(Err(error)) => tracing::debug!("no TLS with {peer}: {error}"),
             Err(_) => tracing::debug!("no TLS with {peer} in time"),
         }
@@ -124,9 +127,7 @@ impl Serving {
 
     async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
         let service = service_fn(async |request: Request<Incoming>| {
-            place.begins_answer();
-            let is_for_all = request.uri().path() == HEALTH;
-            let mut answer = self.request(request).await;
+            let (mut answer, is_for_anybody) = self.request(request, place).await;
             let mut held = Held::new(&self.unsent, answer.body.capacity());
             if held.is_too_much {
                 self.places.ask_slowest();
@@ -134,8 +135,7 @@ impl Serving {
                 held = Held::new(&self.unsent, answer.body.capacity());
             }
             self.count(&answer);
-            let counts = !is_for_all && !matches!(answer.status, 401 | 421);
-            let unsent = place.has_answer(counts);
+            let unsent = place.has_answer(!is_for_anybody);
             Ok::<_, Infallible>(response(answer, (unsent, held)))
         });
         let connection = http1::Builder::new()
@@ -154,25 +154,27 @@ impl Serving {
         let _ = tokio::time::timeout(self.limits().head_time, connection).await;
     }
 
-    async fn request(&self, request: Request<Incoming>) -> Answer {
+    /// Answers a request. True if anybody may get the answer.
+    async fn request(&self, request: Request<Incoming>, place: &Place) -> (Answer, bool) {
         let begun = Instant::now();
         let (parts, _) = request.into_parts();
-        let answers = Arc::clone(&self.answers);
-        let files = Arc::clone(&self.answers.settings.files);
-        let is_quick = parts.uri.path() == HEALTH;
-        let answer = move || {
-            let token = read(&files).token.clone();
-            answers.answer(&parts, token.as_ref())
-        };
-        // Health requests do not wait for requests for values.
-        let answer = match is_quick {
-            true => answer(),
-            false => tokio::task::spawn_blocking(answer)
-                .await
-                .unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n")),
+        let token = read(&self.answers.settings.files).token.clone();
+        // Clients without the token and those that ask for the health do not wait for others'
+        // values. So they hold no place as one whose request is being answered.
+        let for_anybody = self.answers.for_anybody(&parts, token.as_ref());
+        let is_for_anybody = for_anybody.is_some();
+        let answer = match for_anybody {
+            Some(answer) => answer,
+            None => {
+                place.begins_answer();
+                let answers = Arc::clone(&self.answers);
+                tokio::task::spawn_blocking(move || answers.answer(&parts))
+                    .await
+                    .unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n"))
+            }
         };
         self.answers.newest.numbers().latency.observe(begun.elapsed());
-        answer
+        (answer, is_for_anybody)
     }
 
     fn count(&self, answer: &Answer) {
