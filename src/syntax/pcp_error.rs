@@ -20,7 +20,11 @@ use super::token::{Keyword, Token, TokenAt};
 
 /// libpcp's own report of the first error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}, at byte {offset} of the expression", .message.as_deref().unwrap_or("it cannot be used"))]
+#[error(
+    "{message}, at byte {} of the expression",
+    .offset,
+    message = .message.as_deref().unwrap_or("it cannot be used")
+)]
 pub struct PcpError {
     /// Byte offset into the expression: the first byte of the last token read,
     /// or the last byte if all were read; -1 for the empty text.
