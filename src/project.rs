@@ -263,7 +263,6 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
             levels.all = Some(level);
             continue;
         }
-        let span = document.span(key.span());
         match name.parse::<Code>() {
             Ok(code) if is_warning(code) => {
                 levels.of_code.insert(code, level);
@@ -271,11 +270,11 @@ fn levels(document: &mut Document<'_>, table: &Table<'_>) -> Levels {
             Ok(code) => {
                 let message = format!("{code} is an error, and no lint");
                 let help = "lints are PMD0300 and above, and a few warnings below";
-                document.error_with_help(span, message, help);
+                document.error_with_help(key, message, help);
             }
             Err(error) => {
                 let help = "the keys are `all` and codes, which `pmderive explain --code` lists";
-                document.error_with_help(span, error.to_string(), help);
+                document.error_with_help(key, error.to_string(), help);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::dialect::Dialect;
 use crate::engine::{Backend, Definitions, Engine, Registered, Registry, Session, Space};
 use crate::report::json::{write_desc, write_status, write_value, write_values_with};
 use crate::text::SourceMap;
-use crate::text::json::write_string;
+use crate::text::json::{write_string, write_string_or_null};
 
 /// A case, without the results that the corpus expects.
 #[derive(Debug, Deserialize)]
@@ -126,10 +126,7 @@ impl Replayer<'_> {
                     ",\"register\":{{\"ok\":false,\"offset\":{},\"message\":",
                     error.offset
                 );
-                match &error.message {
-                    Some(message) => write_string(&mut self.out, message),
-                    None => self.out.push_str("null"),
-                }
+                write_string_or_null(&mut self.out, error.message.as_deref());
                 self.out.push('}');
             }
             Ok(()) => {

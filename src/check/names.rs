@@ -10,25 +10,18 @@ use crate::diag::{Code, Diagnostic};
 use crate::dialect::{Dialect, Language};
 use crate::functions;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind};
+use crate::syntax::keywords::meant;
 use crate::syntax::{FUNCTION_NAMES, Group, function_elsewhere, has_same_words, name_mistake};
 use crate::text::Span;
 
 /// Words that are values in other languages, in small letters, with their
 /// replacements.
-const VALUES: [(&str, &str); 13] = [
-    ("novalue", "novalue()"),
-    ("inf", ""),
-    ("infinity", ""),
-    ("true", "1"),
-    ("false", "0"),
-    ("yes", "1"),
-    ("no", "0"),
+const VALUES: [(&str, &str); 5] = [
+    ("novalue|null|none|nil|nan|na", "novalue()"),
+    ("inf|infinity", ""),
+    ("true|yes", "1"),
+    ("false|no", "0"),
     ("pi", "3.141592653589793"),
-    ("null", "novalue()"),
-    ("none", "novalue()"),
-    ("nil", "novalue()"),
-    ("nan", "novalue()"),
-    ("na", "novalue()"),
 ];
 
 /// Advice about a derived metric as an operand, which needs the extensions.
@@ -50,10 +43,9 @@ pub(crate) fn value_elsewhere(
                 _ => false,
             })
     };
-    let small = name.to_ascii_lowercase();
-    let (_, meant) = VALUES.iter().find(|(word, _)| *word == small)?;
+    let meant = meant(name, &VALUES)?;
     let diagnostic = diagnostic.label(span, "not a value; values are numbers");
-    Some(match *meant {
+    Some(match meant {
         "" => diagnostic.help("there is no infinity; name a number"),
         "novalue()" if !dialect.is_version_7() => {
             diagnostic.help("before PCP 7 nothing stands for no value")
@@ -64,7 +56,7 @@ pub(crate) fn value_elsewhere(
         "novalue()" => {
             diagnostic.help("no value is a branch of `?:`, as in `defined(a) ? a : novalue()`")
         }
-        _ => diagnostic.help("values are numbers").guess(span, *meant),
+        _ => diagnostic.help("values are numbers").guess(span, meant),
     })
 }
 

@@ -13,15 +13,12 @@ use pmderive_runtime::program::Status;
 use crate::bind::Desc;
 use crate::engine::{Finding, Metric, ReportSample};
 use crate::report::plain;
-use crate::text::json::{Object, write_object, write_string};
+use crate::text::json::{Object, write_object, write_string, write_string_or_null};
 
 /// Writes the members `err` and `errname` of a status.
 pub fn write_status(out: &mut String, status: PmStatus) {
     let _ = write!(out, "\"err\":{},\"errname\":", status.0);
-    match status.name() {
-        Some(name) => write_string(out, &name),
-        None => out.push_str("null"),
-    }
+    write_string_or_null(out, status.name().as_deref());
 }
 
 /// Writes a descriptor: type, domain, semantics, units as text, and the
@@ -73,10 +70,8 @@ pub fn write_values_with(
         out.push('[');
         plain::write_integer(out, instance);
         out.push(',');
-        match names.as_mut().and_then(|names| names.as_text(instance)) {
-            Some(name) => write_string(out, &name),
-            None => out.push_str("null"),
-        }
+        let name = names.as_mut().and_then(|names| names.as_text(instance));
+        write_string_or_null(out, name.as_deref());
         out.push(',');
         write(out, value);
         out.push(']');

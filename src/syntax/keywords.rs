@@ -76,44 +76,20 @@ pub fn spelling<T: PartialEq>(table: &[(&'static str, T)], wanted: T) -> Option<
 }
 
 /// Names of types in other languages, in small letters.
-const OTHER_TYPES: [(&str, &str); 26] = [
-    ("int32_t", "32"),
-    ("uint32_t", "u32"),
-    ("int64_t", "64"),
-    ("uint64_t", "u64"),
-    ("int", "32"),
-    ("integer", "32"),
-    ("int32", "32"),
-    ("i32", "32"),
-    ("long", "64"),
-    ("int64", "64"),
-    ("i64", "64"),
-    ("uint", "u32"),
-    ("unsigned", "u32"),
-    ("uint32", "u32"),
-    ("uint64", "u64"),
-    ("ulong", "u64"),
-    ("f32", "float"),
-    ("f64", "double"),
-    ("real", "double"),
-    ("number", "double"),
-    ("pm_type_32", "32"),
-    ("pm_type_u32", "u32"),
-    ("pm_type_64", "64"),
-    ("pm_type_u64", "u64"),
-    ("pm_type_float", "float"),
-    ("pm_type_double", "double"),
+const OTHER_TYPES: [(&str, &str); 6] = [
+    ("int32_t|int|integer|int32|i32|pm_type_32", "32"),
+    ("uint32_t|uint|unsigned|uint32|pm_type_u32", "u32"),
+    ("int64_t|long|int64|i64|pm_type_64", "64"),
+    ("uint64_t|uint64|ulong|pm_type_u64", "u64"),
+    ("f32|pm_type_float", "float"),
+    ("f64|real|number|pm_type_double", "double"),
 ];
 
 /// Names of semantics in other languages, in small letters.
-const OTHER_SEMANTICS: [(&str, &str); 7] = [
-    ("gauge", "instant"),
-    ("instantaneous", "instant"),
-    ("rate", "instant"),
-    ("constant", "discrete"),
+const OTHER_SEMANTICS: [(&str, &str); 3] = [
     ("pm_sem_counter", "counter"),
-    ("pm_sem_instant", "instant"),
-    ("pm_sem_discrete", "discrete"),
+    ("gauge|instantaneous|rate|pm_sem_instant", "instant"),
+    ("constant|pm_sem_discrete", "discrete"),
 ];
 
 /// The spelling of the type that a foreign word means.
@@ -126,9 +102,11 @@ pub fn meant_semantics(text: &str) -> Option<&'static str> {
     meant(text, &OTHER_SEMANTICS)
 }
 
-/// The value of a word in a table, in small or large letters.
-fn meant<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
-    table.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+/// The value of a word in a table, in small or large letters. A row has words with `|`
+/// between them.
+pub fn meant<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
+    let is_one_of = |words: &str| words.split('|').any(|word| word.eq_ignore_ascii_case(text));
+    table.iter().find(|(words, _)| is_one_of(words)).map(|(_, value)| *value)
 }
 
 /// The type of an `anon()` argument.

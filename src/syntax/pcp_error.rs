@@ -9,8 +9,6 @@
 
 mod extensions;
 
-use std::fmt;
-
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
@@ -21,7 +19,12 @@ use super::lexer::unescape;
 use super::token::{Keyword, Token, TokenAt};
 
 /// libpcp's own report of the first error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{message}, at byte {} of the expression",
+    .offset,
+    message = .message.as_deref().unwrap_or("it cannot be used")
+)]
 pub struct PcpError {
     /// Byte offset into the expression: the first byte of the last token read,
     /// or the last byte if all were read; -1 for the empty text.
@@ -29,15 +32,6 @@ pub struct PcpError {
     /// libpcp's text. For some mistakes, libpcp has none.
     pub message: Option<String>,
 }
-
-impl fmt::Display for PcpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message.as_deref().unwrap_or("it cannot be used");
-        write!(f, "{message}, at byte {} of the expression", self.offset)
-    }
-}
-
-impl std::error::Error for PcpError {}
 
 /// Largest number of open constructs: parentheses, calls, prefix operators,
 /// `?`. libpcp's stack of 10,000 holds that many parentheses or prefix

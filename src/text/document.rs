@@ -22,6 +22,24 @@ pub type Value<'t> = toml::Spanned<DeValue<'t>>;
 /// A table of a document.
 pub type Table<'t> = DeTable<'t>;
 
+/// A key or value of a document, or a span.
+pub trait Placed {
+    /// Its place.
+    fn place(self, document: &Document<'_>) -> Span;
+}
+
+impl Placed for Span {
+    fn place(self, _: &Document<'_>) -> Span {
+        self
+    }
+}
+
+impl<T> Placed for &toml::Spanned<T> {
+    fn place(self, document: &Document<'_>) -> Span {
+        document.span(self.span())
+    }
+}
+
 /// Range of times for a value.
 pub struct Times {
     /// The shortest.
@@ -68,29 +86,29 @@ impl<'d> Document<'d> {
     }
 
     /// Reports a mistake.
-    pub fn error(&mut self, span: Span, message: impl Into<String>) {
-        self.report(Diagnostic::error(self.code, span, message));
+    pub fn error(&mut self, at: impl Placed, message: impl Into<String>) {
+        self.report(Diagnostic::error(self.code, at.place(self), message));
     }
 
     /// Reports a mistake with advice.
     pub fn error_with_help(
         &mut self,
-        span: Span,
+        at: impl Placed,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(Diagnostic::error(self.code, span, message).help(help));
+        self.report(Diagnostic::error(self.code, at.place(self), message).help(help));
     }
 
     /// Warns, with advice.
     #[cfg(feature = "fleet")]
     pub fn warning_with_help(
         &mut self,
-        span: Span,
+        at: impl Placed,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(Diagnostic::warning(self.code, span, message).help(help));
+        self.report(Diagnostic::warning(self.code, at.place(self), message).help(help));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -110,8 +128,7 @@ impl<'d> Document<'d> {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the keys are {}", choices(known.iter().copied())),
             };
-            let span = self.span(key.span());
-            self.error_with_help(span, message, help);
+            self.error_with_help(key, message, help);
             are_known = false;
         }
         are_known
@@ -151,13 +168,11 @@ impl<'d> Document<'d> {
                 self.expected(None, value, &format!("a whole number, {least} or greater"))
             }
             (None, Some(integer)) if !integer.as_str().starts_with('-') => {
-                let span = self.span(value.span());
-                self.error(span, "this number is too large");
+                self.error(value, "this number is too large");
                 None
             }
             _ => {
-                let span = self.span(value.span());
-                self.error(span, format!("this number should be {least} or greater"));
+                self.error(value, format!("this number should be {least} or greater"));
                 None
             }
         }
@@ -198,18 +213,17 @@ impl<'d> Document<'d> {
 
     /// A value that should be a time: a number of seconds, or a text such as `1min`.
     pub fn time(&mut self, value: &Value<'_>, times: &Times) -> Option<Duration> {
-        let span = self.span(value.span());
         let text = number_of(value).or_else(|| value.get_ref().as_str());
         let text = self.expected(text, value, "a time")?;
         if ambiguous_unit(text).is_some() {
-            self.error(span, AMBIGUOUS_UNIT);
+            self.error(value, AMBIGUOUS_UNIT);
             return None;
         }
         let time = parse_interval(text).ok();
         let time = time.filter(|time| (times.shortest..=times.longest).contains(time));
         if time.is_none() {
             let message = format!("this should be a time from {}", times.words);
-            self.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
+            self.error_with_help(value, message, "such as \"10 sec\" or \"1 min\"");
         }
         time
     }
@@ -238,9 +252,8 @@ impl<'d> Document<'d> {
 
     fn expected<T>(&mut self, found: Option<T>, value: &Value<'_>, what: &str) -> Option<T> {
         if found.is_none() {
-            let span = self.span(value.span());
             let kind = value.get_ref().type_str();
-            self.error(span, format!("this should be {what}, but has type {kind}"));
+            self.error(value, format!("this should be {what}, but has type {kind}"));
         }
         found
     }

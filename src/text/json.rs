@@ -28,6 +28,14 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Writes a string, or `null`.
+pub fn write_string_or_null(out: &mut String, text: Option<&str>) {
+    match text {
+        Some(text) => write_string(out, text),
+        None => out.push_str("null"),
+    }
+}
+
 /// The members of an object while it is written.
 pub struct Object<'o> {
     out: &'o mut String,
@@ -71,10 +79,7 @@ impl Object<'_> {
 
     /// Adds a string, or `null`.
     pub fn text_or_null(&mut self, name: &str, text: Option<&str>) {
-        self.member(name, |out| match text {
-            Some(text) => write_string(out, text),
-            None => out.push_str("null"),
-        });
+        self.member(name, |out| write_string_or_null(out, text));
     }
 
     /// Adds a value that displays as JSON, such as a number.

@@ -1,10 +1,10 @@
 //! Reads the short notations of test files from left to right: names of groups, and timelines.
 
-use std::fmt;
 use std::ops::Range;
 
 /// The mistake in a text of a test file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct TextError {
     /// The bytes at fault.
     pub place: Range<usize>,
@@ -17,14 +17,6 @@ impl TextError {
         TextError { place, message: message.into() }
     }
 }
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for TextError {}
 
 /// A place in a text that is being read. Each notation adds methods of its own.
 pub(super) struct Cursor<'t> {

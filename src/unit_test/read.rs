@@ -198,7 +198,6 @@ impl Reader<'_> {
 
     /// Reads a tolerance, as in a timeline but without the `~`.
     fn tolerance(&mut self, value: &Value<'_>) -> Option<Tolerance> {
-        let span = self.document.span(value.span());
         let text = match number(value) {
             Some(number) => number.to_string(),
             None => self.document.string(value)?.0.to_owned(),
@@ -210,7 +209,7 @@ impl Reader<'_> {
             }
             _ => {
                 let message = "a tolerance is a number, or a text such as \"0.1%\"";
-                self.document.error(span, message);
+                self.document.error(value, message);
             }
         }
         None
@@ -308,9 +307,8 @@ impl Reader<'_> {
     pub(super) fn step(&mut self, value: &Value<'_>, steps: usize) -> Option<usize> {
         let step = self.document.count(value, 0)?;
         if step >= steps {
-            let span = self.document.span(value.span());
             let message = format!("there is no step {step}: they are 0 to {}", steps - 1);
-            self.document.error(span, message);
+            self.document.error(value, message);
             return None;
         }
         Some(step)
@@ -365,10 +363,9 @@ impl Reader<'_> {
                     }
                 }
                 (Some(_), None) => {
-                    let span = self.document.span(value.span());
                     let message = format!("`{name}` has a single value, without instances");
                     let help = "give it an instance domain: { type = ..., indom = \"disks\" }";
-                    self.document.error_with_help(span, message, help);
+                    self.document.error_with_help(value, message, help);
                 }
             }
             if samples.insert(desc.pmid, timelines).is_some() {

@@ -254,9 +254,8 @@ impl Reader<'_> {
                 continue;
             };
             if seen.iter().any(|known| known == name) {
-                let span = self.document.span(value.span());
                 let message = format!("two {plural} are called `{name}`");
-                self.document.error_with_help(span, message, "give one of them another `name`");
+                self.document.error_with_help(value, message, "give one of them another `name`");
             }
             seen.push(name.to_owned());
         }
@@ -342,11 +341,10 @@ impl Reader<'_> {
         let grace = self.time(value)?;
         let longest = groups.iter().map(|group| group.interval).max()?;
         if grace > longest * MAX_GRACE {
-            let span = self.document.span(value.span());
             let message = format!("the grace time is longer than {MAX_GRACE} intervals");
             let help = "a host answers or fails within its `deadline`: without `grace`, the \
                         longest one is waited for";
-            self.document.error_with_help(span, message, help);
+            self.document.error_with_help(value, message, help);
         }
         Some(grace)
     }
@@ -409,9 +407,8 @@ impl Reader<'_> {
     /// Reports keys that a kind of sink does not use.
     fn foreign(&mut self, table: &Table<'_>, keys: &[&str], kind: &str) {
         for (key, _) in table.iter().filter(|(key, _)| keys.contains(&&**key.get_ref())) {
-            let span = self.document.span(key.span());
             let name = key.get_ref();
-            self.document.error(span, format!("a sink of kind `{kind}` has no `{name}`"));
+            self.document.error(key, format!("a sink of kind `{kind}` has no `{name}`"));
         }
     }
 
@@ -430,17 +427,15 @@ impl Reader<'_> {
         let token = self.of(table, "token-file", Self::path);
         let bearer = token.map(|token_file| Credentials::Bearer { token_file });
         if let Some(token) = table.get("token-file").filter(|_| table.contains_key("user")) {
-            let span = self.document.span(token.span());
             let message = "a receiver asks for a token or for a user, not for both";
             let help = "take away `token-file`, or `user` and `password-file`";
-            self.document.error_with_help(span, message, help);
+            self.document.error_with_help(token, message, help);
         }
         if let Some(authorities) = table.get("authorities")
             && url.as_ref().is_ok_and(|url| !url.is_encrypted)
         {
-            let span = self.document.span(authorities.span());
             let message = "this sink has no TLS, so `authorities` has no effect";
-            self.document.error_with_help(span, message, "begin `url` with `https://`");
+            self.document.error_with_help(authorities, message, "begin `url` with `https://`");
         }
         let authorities = self.of(table, "authorities", Self::path);
         let timeout = self.of(table, "timeout", Self::time);
@@ -473,8 +468,7 @@ impl Reader<'_> {
         match (table.get(first), table.get(second)) {
             (Some(first), Some(second)) => Some((first, second)),
             (Some(lone), None) | (None, Some(lone)) => {
-                let span = self.document.span(lone.span());
-                self.document.error(span, format!("`{first}` and `{second}` need each other"));
+                self.document.error(lone, format!("`{first}` and `{second}` need each other"));
                 None
             }
             (None, None) => None,
@@ -510,39 +504,30 @@ impl Reader<'_> {
             return (interval, deadline.filter(|_| own.is_none()));
         };
         if own >= interval {
-            let span = self.document.span(value.span());
             let message = "the deadline is not shorter than the interval";
             let help = "a host must be done with a slot before the next one begins";
-            self.document.error_with_help(span, message, help);
+            self.document.error_with_help(value, message, help);
         }
         (interval, Some(own))
     }
 
     fn size(&mut self, value: &Value<'_>) -> Option<usize> {
-        let span = self.document.span(value.span());
         let text = match number_of(value) {
             Some(number) => format!("{number} bytes"),
             None => self.document.string(value)?.0.to_owned(),
         };
-        match crate::text::size::size(&text)
-            .and_then(|size| usize::try_from(size).map_err(|error| error.to_string()))
-        {
-            Ok(size) => Some(size),
-            Err(problem) => {
-                self.document.error(span, problem);
-                None
-            }
-        }
+        let size = crate::text::size::size(&text)
+            .and_then(|size| usize::try_from(size).map_err(|error| error.to_string()));
+        size.map_err(|problem| self.document.error(value, problem)).ok()
     }
 
     /// A number of threads, limited to the number that can have work.
     fn threads(&mut self, value: &Value<'_>) -> Option<usize> {
         let threads = self.document.count(value, 1)?;
         if threads > SHARDS {
-            let span = self.document.span(value.span());
             let message = format!("`threads` is {SHARDS} at most; {SHARDS} are started");
             let help = "without it there are as many as processors; more are of no use";
-            self.document.warning_with_help(span, message, help);
+            self.document.warning_with_help(value, message, help);
         }
         Some(threads.min(SHARDS))
     }
@@ -574,13 +559,11 @@ impl Reader<'_> {
         for (key, value) in table {
             let name = key.get_ref();
             if !is_label_name(name) {
-                let span = self.document.span(key.span());
                 let message = "this cannot be the name of a label";
-                self.document.error_with_help(span, message, LABEL_NAME_RULE);
+                self.document.error_with_help(key, message, LABEL_NAME_RULE);
             } else if is_of_prometheus(name) {
-                let span = self.document.span(key.span());
                 let message = "labels that begin with two underscores are Prometheus' own";
-                self.document.error(span, message);
+                self.document.error(key, message);
             } else if let Some((value, span)) = self.document.string(value) {
                 if value.len() > MAX_TEXT_BYTES {
                     let message = format!("a label of more than {MAX_TEXT_BYTES} bytes");

@@ -21,43 +21,21 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Words for units in other languages, in small letters.
-const SYNONYMS: [(&str, &str); 24] = [
-    ("nsec", "nanosec"),
-    ("nsecs", "nanosec"),
-    ("usec", "microsec"),
-    ("usecs", "microsec"),
-    ("\u{b5}s", "microsec"),
-    ("\u{b5}sec", "microsec"),
-    ("msec", "millisec"),
-    ("msecs", "millisec"),
-    ("millisecs", "millisec"),
-    ("microsecs", "microsec"),
-    ("nanosecs", "nanosec"),
+const SYNONYMS: [(&str, &str); 8] = [
+    ("nsec|nsecs|nanosecs", "nanosec"),
+    ("usec|usecs|microsecs|\u{b5}s|\u{b5}sec", "microsec"),
+    ("msec|msecs|millisecs", "millisec"),
     ("secs", "sec"),
     ("mins", "min"),
-    ("hrs", "hour"),
-    ("hours", "hour"),
-    ("octet", "byte"),
-    ("octets", "byte"),
-    ("op", "count"),
-    ("ops", "count"),
-    ("event", "count"),
-    ("events", "count"),
-    ("packet", "count"),
-    ("packets", "count"),
-    ("request", "count"),
+    ("hrs|hours", "hour"),
+    ("octet|octets", "byte"),
+    ("op|ops|event|events|packet|packets|request", "count"),
 ];
 
 /// Possible meanings of words that mean something else elsewhere, in small
 /// letters.
-const AMBIGUOUS: [(&str, &str); 6] = [
-    ("b", "byte"),
-    ("k", "Kbyte"),
-    ("m", "Mbyte"),
-    ("g", "Gbyte"),
-    ("page", "count"),
-    ("pages", "count"),
-];
+const AMBIGUOUS: [(&str, &str); 5] =
+    [("b", "byte"), ("k", "Kbyte"), ("m", "Mbyte"), ("g", "Gbyte"), ("page|pages", "count")];
 
 /// Longest word that may be two units without a blank, in bytes.
 const MAX_GLUED: usize = 32;
@@ -155,11 +133,8 @@ pub fn advise(text: &str, error: &UnitsError, dialect: Dialect) -> Advice {
         // Without a mark between them, the second may also be a divisor.
         return with(&help, Edit { at: range, text: split, is_certain: word.contains('*') });
     }
-    let of = |table: &[(&str, &'static str)]| {
-        table.iter().find(|(other, _)| *other == lower).map(|(_, word)| *word)
-    };
-    let certain = of(&SYNONYMS);
-    match certain.or_else(|| of(&AMBIGUOUS)).or_else(|| nearest(word, WORDS)) {
+    let certain = keywords::meant(&lower, &SYNONYMS);
+    match certain.or_else(|| keywords::meant(&lower, &AMBIGUOUS)).or_else(|| nearest(word, WORDS)) {
         Some(meant) => with(
             &format!("did you mean `{meant}`?"),
             Edit { at: range, text: meant.to_owned(), is_certain: certain.is_some() },

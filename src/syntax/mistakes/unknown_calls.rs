@@ -4,7 +4,7 @@
 use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
 use crate::functions;
-use crate::syntax::keywords::FUNCTION_NAMES;
+use crate::syntax::keywords::{FUNCTION_NAMES, meant};
 use crate::syntax::lexer;
 use crate::syntax::token::Token;
 use crate::text::Span;
@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 10] = [
 
 /// Our function for a name that another language gives it.
 pub(super) fn synonym(name: &str) -> Option<&'static str> {
-    SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, own)| *own)
+    meant(name, &SYNONYMS)
 }
 
 const LIST_OF_FUNCTIONS: &str = "`pmderive help functions` has all functions";

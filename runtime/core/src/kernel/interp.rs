@@ -4,6 +4,7 @@
 //! The interpreter processes lanes in blocks, one instruction at a time over the
 //! block. The lanes of a block share the cost of dispatch.
 
+use super::Kernel;
 use super::ir::{Access, BinaryOp, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
 use super::ops::{self, BinaryFn, LaneBits, UnaryFn, for_scalar};
 use super::rows::Arenas;
@@ -196,32 +197,32 @@ pub(super) fn run_rows(
     flagged
 }
 
-/// Runs a map over `count` lanes that are given as bits, appending to `out`
-/// and, per lane, whether a flag was set to `flagged`. `operands` is parallel
-/// to the form's operands, whose access is ignored.
-#[allow(clippy::too_many_arguments, reason = "one call site; a struct would only rename them")]
-pub(super) fn run_lanes(
-    ir: &KernelIr,
-    prepared: &PreparedKernel,
-    scratch: &mut Scratch,
-    operands: &[Lanes<'_>],
-    constants: &[u8],
-    count: usize,
-    out: &mut Vec<u64>,
-    flagged: &mut Vec<bool>,
-) {
-    let Body::Map { result, flags, .. } = &ir.body else { return };
-    for start in (0..count).step_by(BLOCK) {
-        let block_count = BLOCK.min(count - start);
-        let load = |index: usize, block: &mut [u64]| match operands[index] {
-            Lanes::Single(bits) => block.fill(bits),
-            Lanes::Column(bits) => block.copy_from_slice(&bits[start..start + block_count]),
-        };
-        prepared.run(&mut scratch.registers, block_count, constants, load);
-        out.extend_from_slice(&scratch.registers[usize::from(result.0)][..block_count]);
-        for at in 0..block_count {
-            let set = flags.iter().any(|flag| scratch.registers[usize::from(flag.0)][at] != 0);
-            flagged.push(set);
+impl Kernel {
+    /// Runs a map over `count` lanes that are given as bits. Appends them to `out`, and to
+    /// `flagged` whether each set a flag. `operands` is parallel to the form's operands, whose
+    /// access is ignored.
+    pub fn run_lanes(
+        &self,
+        scratch: &mut Scratch,
+        operands: &[Lanes<'_>],
+        constants: &[u8],
+        count: usize,
+        out: &mut Vec<u64>,
+        flagged: &mut Vec<bool>,
+    ) {
+        let Body::Map { result, flags, .. } = &self.ir.body else { return };
+        for start in (0..count).step_by(BLOCK) {
+            let block_count = BLOCK.min(count - start);
+            let load = |index: usize, block: &mut [u64]| match operands[index] {
+                Lanes::Single(bits) => block.fill(bits),
+                Lanes::Column(bits) => block.copy_from_slice(&bits[start..start + block_count]),
+            };
+            self.prepared.run(&mut scratch.registers, block_count, constants, load);
+            out.extend_from_slice(&scratch.registers[usize::from(result.0)][..block_count]);
+            for at in 0..block_count {
+                let set = flags.iter().any(|flag| scratch.registers[usize::from(flag.0)][at] != 0);
+                flagged.push(set);
+            }
         }
     }
 }

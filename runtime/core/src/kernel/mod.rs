@@ -124,19 +124,4 @@ impl Kernel {
             }
         }
     }
-
-    /// Runs a map over lanes that are given as bits; see [`interp::Lanes`].
-    /// Appends `count` lanes to `out` and to `flagged` whether each set a flag.
-    pub fn run_lanes(
-        &self,
-        scratch: &mut interp::Scratch,
-        operands: &[interp::Lanes<'_>],
-        constants: &[u8],
-        count: usize,
-        out: &mut Vec<u64>,
-        flagged: &mut Vec<bool>,
-    ) {
-        let prepared = &self.prepared;
-        interp::run_lanes(&self.ir, prepared, scratch, operands, constants, count, out, flagged);
-    }
 }

@@ -1,6 +1,6 @@
 //! Functions of other languages, and what to write in their place.
 //!
-//! A row serves calls of its name with that many arguments; case does not
+//! A row serves calls of its names with that many arguments; case does not
 //! matter. In the replacement, `$1` to `$3` are the arguments, each without a
 //! window of time, and `$w` is that window.
 
@@ -10,9 +10,10 @@ use crate::syntax::token::{Token, TokenAt};
 
 use super::{Understood, filled, understood, uses, window, window_in_quotes};
 
-/// A function of another language.
-pub(in crate::syntax) struct ForeignCall {
-    name: &'static str,
+/// A function of other languages.
+struct ForeignCall {
+    /// Its names, with `|` between them.
+    names: &'static str,
     /// Smallest and largest number of its arguments.
     arguments: (usize, usize),
     /// The replacement. Empty where our language has none.
@@ -27,26 +28,17 @@ pub(in crate::syntax) struct ForeignCall {
 }
 
 const fn call(
-    name: &'static str,
+    names: &'static str,
     arguments: (usize, usize),
     write: &'static str,
     note: &'static str,
 ) -> ForeignCall {
-    ForeignCall { name, arguments, write, note, is_certain: false, chooses: false }
+    ForeignCall { names, arguments, write, note, is_certain: false, chooses: false }
 }
 
-const fn certain(
-    name: &'static str,
-    arguments: (usize, usize),
-    write: &'static str,
-    note: &'static str,
-) -> ForeignCall {
-    ForeignCall { name, arguments, write, note, is_certain: true, chooses: false }
-}
-
-/// A choice by a condition.
-const fn choice(name: &'static str) -> ForeignCall {
-    ForeignCall { chooses: true, ..certain(name, (3, 3), "($1 ? $2 : $3)", CHOICE) }
+/// Nothing else can be meant.
+const fn certain(row: ForeignCall) -> ForeignCall {
+    ForeignCall { is_certain: true, ..row }
 }
 
 const BOUND: &str = "a bound is a choice, and both results have the same type, units and semantics";
@@ -78,22 +70,23 @@ const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them te
 /// Names outside this list are compared with our own names letter by letter.
 const FOREIGN: &[ForeignCall] = &[
     // PromQL
-    call("irate", (1, 2), "rate($1)", LATEST),
-    call("increase", (1, 2), "delta($1)", "the change since the previous sample"),
-    call("idelta", (1, 2), "delta($1)", "the change since the previous sample"),
+    call("irate|non_negative_derivative|nonNegativeDerivative", (1, 2), "rate($1)", LATEST),
+    call("increase|idelta", (1, 2), "delta($1)", "the change since the previous sample"),
     call("deriv", (1, 2), "rate(instant($1))", LATEST),
-    call("absent", (1, 1), "!defined($1)", "whether the source has a metric"),
+    call(
+        "absent|absent_over_time|isnull",
+        (1, 1),
+        "!defined($1)",
+        "whether the source has a metric",
+    ),
     call("avg_over_time", (1, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("max_over_time", (1, 2), "max_over($1, \"$w\")", "the greatest of a window of time"),
     call("min_over_time", (1, 2), "min_over($1, \"$w\")", "the least of a window of time"),
     call("clamp_max", (2, 2), "($1 < $2 ? $1 : $2)", BOUND),
     call("clamp_min", (2, 2), "($1 > $2 ? $1 : $2)", BOUND),
-    call("absent_over_time", (1, 1), "!defined($1)", "whether the source has a metric"),
-    call("last_over_time", (1, 1), "$1", "a metric is its latest value"),
+    call("last_over_time|value", (1, 1), "$1", "a metric is its latest value"),
     call("quantile_over_time", (2, 2), "", NO_WINDOW),
-    call("sum_over_time", (1, 1), "", NO_WINDOW),
-    call("count_over_time", (1, 1), "", NO_WINDOW),
-    call("stddev_over_time", (1, 1), "", NO_WINDOW),
+    call("sum_over_time|count_over_time|stddev_over_time|sum_sample", (1, 1), "", NO_WINDOW),
     call(
         "changes",
         (1, 1),
@@ -107,54 +100,50 @@ const FOREIGN: &[ForeignCall] = &[
     call("histogram_quantile", (2, 2), "quantile($1, $2)", NO_BUCKETS),
     call("stddev", (1, 1), "stdev($1)", "of the values of instances"),
     call("vector", (1, 1), "$1", "a number is a value as it is"),
-    call("label_replace", (1, 9), "", "instances have names only; choose them with `matchinst()`"),
-    call("label_join", (1, 9), "", "instances have names only; choose them with `matchinst()`"),
-    call("sort", (1, 1), "$1", "instances have the order of their domain"),
-    call("sort_desc", (1, 1), "$1", "instances have the order of their domain"),
-    call("time", (0, 0), "", "the time of a sample is no value"),
+    call(
+        "label_replace|label_join",
+        (1, 9),
+        "",
+        "instances have names only; choose them with `matchinst()`",
+    ),
+    call("sort|sort_desc", (1, 1), "$1", "instances have the order of their domain"),
+    call("time|now", (0, 0), "", "the time of a sample is no value"),
     call("predict_linear", (2, 2), "", "nothing here looks into the future"),
-    call("stdvar", (1, 1), "pow(stdev($1), 2)", "of the values of instances"),
+    call("stdvar|variance", (1, 1), "pow(stdev($1), 2)", "of the values of instances"),
     call("exp", (1, 1), "pow(2.718281828459045, $1)", "a power of e"),
-    call("sgn", (1, 1), "", "a comparison with 0 tells the sign"),
-    call("sin", (1, 1), "", NO_ANGLES),
-    call("cos", (1, 1), "", NO_ANGLES),
-    call("tan", (1, 1), "", NO_ANGLES),
-    call("hour", (0, 1), "", "the time of a sample is no value"),
-    call("day_of_week", (0, 1), "", "the time of a sample is no value"),
+    call("sgn|sign", (1, 1), "", "a comparison with 0 tells the sign"),
+    call("sin|cos|tan", (1, 1), "", NO_ANGLES),
+    call("hour|day_of_week", (0, 1), "", "the time of a sample is no value"),
     // InfluxDB, Graphite
-    call("non_negative_derivative", (1, 2), "rate($1)", LATEST),
-    call("nonNegativeDerivative", (1, 2), "rate($1)", LATEST),
     call("non_negative_difference", (1, 1), "delta($1)", "the change since the previous sample"),
     call("perSecond", (1, 1), "rate($1)", LATEST),
-    call("movingAverage", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
-    call("moving_average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
-    call("asPercent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
-    call("percent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
-    call("scale", (2, 2), "rescale($1, $2)", RESCALE),
+    call(
+        "movingAverage|moving_average|average|mean",
+        (2, 2),
+        "avg_over($1, \"$w\")",
+        "the mean of a window of time",
+    ),
+    call("asPercent|percent", (2, 2), "100 * $1 / $2", "a percentage is a plain number"),
+    call("scale|convert", (2, 2), "rescale($1, $2)", RESCALE),
     call("scale", (2, 2), "$1 * $2", "a product"),
-    call("convert", (2, 2), "rescale($1, $2)", RESCALE),
     call("alias", (2, 2), "$1", "the definition's name is left of its `=`"),
     call("integral", (1, 2), "", NO_SUMS),
-    call("cumulative_sum", (1, 1), "", NO_SUMS),
-    call("cumsum", (1, 1), "", NO_SUMS),
+    call("cumulative_sum|cumsum", (1, 1), "", NO_SUMS),
     call("rising", (1, 1), "$1", NO_EDGES),
     call("falling", (1, 1), "!($1)", NO_EDGES),
     // SQL and spreadsheets
     call("nullif", (2, 2), "($1 == $2 ? novalue() : $1)", CHOICE),
     call("greatest", (2, 2), "($1 > $2 ? $1 : $2)", CHOICE),
     call("least", (2, 2), "($1 < $2 ? $1 : $2)", CHOICE),
-    call("len", (1, 1), "count($1)", "how many instances a metric has"),
-    call("length", (1, 1), "count($1)", "how many instances a metric has"),
-    call("now", (0, 0), "", "the time of a sample is no value"),
+    call("len|length", (1, 1), "count($1)", "how many instances a metric has"),
     call("div", (2, 2), "floor($1 / $2)", WHOLE),
     call("between", (3, 3), "($1 >= $2 && $1 <= $3)", "a range is two comparisons"),
-    choice("if"),
-    choice("iif"),
-    choice("ifelse"),
-    call("coalesce", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
+    certain(ForeignCall {
+        chooses: true,
+        ..call("if|iif|ifelse", (3, 3), "($1 ? $2 : $3)", CHOICE)
+    }),
+    call("coalesce|ifnull|nvl", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
     call("coalesce", (3, 3), "(defined($1) ? $1 : (defined($2) ? $2 : $3))", GUARDED),
-    call("ifnull", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
-    call("nvl", (2, 2), "(defined($1) ? $1 : $2)", GUARDED),
     call("iferror", (2, 2), "$1", "what cannot be computed has no value anyway"),
     call("countif", (2, 2), "", COUNTED),
     call(
@@ -163,70 +152,44 @@ const FOREIGN: &[ForeignCall] = &[
         "",
         "a sum takes all instances; `matchinst()` chooses some by their names",
     ),
-    call("isnull", (1, 1), "!defined($1)", "whether the source has a metric"),
-    certain("and", (2, 2), "($1 && $2)", "`&&` stands between the two"),
-    certain("or", (2, 2), "($1 || $2)", "`||` stands between the two"),
-    call("average", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("average", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
-    call("average", (2, 2), "($1 + $2) / 2", "the mean of two values"),
+    certain(call("and", (2, 2), "($1 && $2)", "`&&` stands between the two")),
+    certain(call("or", (2, 2), "($1 || $2)", "`||` stands between the two")),
+    call("average|mean", (1, 1), "avg($1)", "of the instances of a metric"),
+    call("average|mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
     call("average", (3, 3), "($1 + $2 + $3) / 3", "the mean of three values"),
-    call("mean", (1, 1), "avg($1)", "of the instances of a metric"),
-    call("mean", (2, 2), "avg_over($1, \"$w\")", "the mean of a window of time"),
-    call("mean", (2, 2), "($1 + $2) / 2", "the mean of two values"),
-    call("median", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
+    call("median|p50", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("percentile", (1, 2), "", PERCENTILE),
-    call("p50", (1, 1), "quantile(0.5, $1)", "of the values of instances"),
     call("p90", (1, 1), "quantile(0.9, $1)", "of the values of instances"),
     call("p95", (1, 1), "quantile(0.95, $1)", "of the values of instances"),
     call("p99", (1, 1), "quantile(0.99, $1)", "of the values of instances"),
-    call("variance", (1, 1), "pow(stdev($1), 2)", "of the values of instances"),
-    call("sign", (1, 1), "", "a comparison with 0 tells the sign"),
     call("rank", (1, 9), "", "with --extensions the greatest are `topk(5, NAME)`"),
-    call("value", (1, 1), "$1", "a metric is its latest value"),
-    call("isnan", (1, 1), "", NO_NAN),
-    call("is_nan", (1, 1), "", NO_NAN),
+    call("isnan|is_nan", (1, 1), "", NO_NAN),
     call("nz", (1, 2), "", NO_NAN),
-    call("any", (1, 1), "max($1)", TRUTH),
-    call("all", (1, 1), "min($1)", TRUTH),
-    call("random", (0, 2), "", NO_CHANCE),
-    call("rand", (0, 2), "", NO_CHANCE),
+    call("any|some_inst", (1, 1), "max($1)", TRUTH),
+    call("all|all_inst", (1, 1), "min($1)", TRUTH),
+    call("random|rand", (0, 2), "", NO_CHANCE),
     call("power", (2, 2), "pow($1, $2)", "a power"),
     call("mod", (2, 2), "$1 - $2 * floor($1 / $2)", "the remainder"),
     // C and Python
-    call("double", (1, 1), "$1", NO_CASTS),
-    call("float", (1, 1), "$1", NO_CASTS),
+    call("double|float", (1, 1), "$1", NO_CASTS),
     call("int", (1, 1), "floor($1)", "a whole number"),
-    call("str", (1, 1), "", "values are shown as they are, and make no texts"),
+    call("str|to_string", (1, 1), "", "values are shown as they are, and make no texts"),
     call("format", (1, 9), "", "values are shown as they are, and make no texts"),
-    call("to_string", (1, 1), "", "values are shown as they are, and make no texts"),
     call("log10", (1, 1), "log($1) / 2.302585092994046", "`log()` is the natural logarithm"),
     call("log2", (1, 1), "log($1) / 0.6931471805599453", "`log()` is the natural logarithm"),
     call("fabs", (1, 1), "abs($1)", "the magnitude"),
     call("cbrt", (1, 1), "pow($1, 1 / 3)", "a power"),
-    call("square", (1, 1), "$1 * $1", "a product"),
-    call("sqr", (1, 1), "$1 * $1", "a product"),
+    call("square|sqr", (1, 1), "$1 * $1", "a product"),
     call("hypot", (2, 2), "sqrt($1 * $1 + $2 * $2)", "the root of a sum of products"),
-    call("trunc", (1, 1), "($1 < 0 ? ceil($1) : floor($1))", "a whole number"),
-    call("truncate", (1, 1), "($1 < 0 ? ceil($1) : floor($1))", "a whole number"),
-    call("prev", (1, 1), "instant($1) - delta($1)", PREVIOUS),
-    call("previous", (1, 1), "instant($1) - delta($1)", PREVIOUS),
-    call("lag", (1, 1), "instant($1) - delta($1)", PREVIOUS),
+    call("trunc|truncate", (1, 1), "($1 < 0 ? ceil($1) : floor($1))", "a whole number"),
+    call("prev|previous|lag", (1, 1), "instant($1) - delta($1)", PREVIOUS),
     // pmie
     call("sum_inst", (1, 1), "sum($1)", "of all instances"),
     call("avg_inst", (1, 1), "avg($1)", "of all instances"),
     call("max_inst", (1, 1), "max($1)", "of all instances"),
     call("min_inst", (1, 1), "min($1)", "of all instances"),
     call("count_inst", (1, 1), "sum($1)", "a comparison is 1 or 0, so their sum counts"),
-    call("all_inst", (1, 1), "min($1)", TRUTH),
-    call("some_inst", (1, 1), "max($1)", TRUTH),
-    call("sum_host", (1, 1), "", ONE_HOST),
-    call("avg_host", (1, 1), "", ONE_HOST),
-    call("max_host", (1, 1), "", ONE_HOST),
-    call("min_host", (1, 1), "", ONE_HOST),
-    call("count_host", (1, 1), "", ONE_HOST),
-    call("all_host", (1, 1), "", ONE_HOST),
-    call("some_host", (1, 1), "", ONE_HOST),
-    call("sum_sample", (1, 1), "", NO_WINDOW),
+    call("sum_host|avg_host|max_host|min_host|count_host|all_host|some_host", (1, 1), "", ONE_HOST),
     call("avg_sample", (1, 1), "avg_over($1, \"$w\")", "the mean of a window of time"),
     call("max_sample", (1, 1), "max_over($1, \"$w\")", "the greatest of a window of time"),
     call("min_sample", (1, 1), "min_over($1, \"$w\")", "the least of a window of time"),
@@ -252,7 +215,8 @@ pub(in crate::syntax) fn advise(
 ) -> Option<Advice> {
     let is_meant = |one: &&ForeignCall| {
         let (least, most) = one.arguments;
-        one.name.eq_ignore_ascii_case(name) && (least..=most).contains(&arguments.len())
+        one.names.split('|').any(|one| one.eq_ignore_ascii_case(name))
+            && (least..=most).contains(&arguments.len())
     };
     let bare: Vec<&str> = arguments.iter().map(|one| without_window(one)).collect();
     let behind = arguments.get(1).map(|text| text.trim()).and_then(|text| {
@@ -430,8 +394,8 @@ mod tests {
 
     #[test]
     fn no_function_of_ours_is_foreign() {
-        for one in FOREIGN {
-            assert!(functions::named(one.name).is_none(), "{}", one.name);
+        for name in FOREIGN.iter().flat_map(|one| one.names.split('|')) {
+            assert!(functions::named(name).is_none(), "{name}");
         }
     }
 }

@@ -21,11 +21,10 @@ const OTHERS: [(&str, &str); 9] = [
 
 /// PCP's units for a word behind a number.
 pub(in crate::syntax) fn of_number(word: &str, dialect: Dialect) -> Option<String> {
-    let small = word.to_ascii_lowercase();
     let known = match word {
         // A capital letter is always a size.
         "M" => Some("Mbyte"),
-        _ => OTHERS.iter().find(|(other, _)| *other == small).map(|(_, units)| *units),
+        _ => keywords::meant(word, &OTHERS),
     };
     Some(keywords::units(known.unwrap_or(word), dialect).ok()?.to_string())
 }
