@@ -8,7 +8,7 @@
 use std::fmt;
 
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, Neighbour, Overflow};
-use pmderive_runtime::model::{PcpVersion, PmStatus};
+use pmderive_runtime::model::{ExtraUnit, MetricDesc, PcpVersion, PmStatus, Units};
 
 /// The implementation whose answers are given where implementations differ.
 ///
@@ -58,6 +58,13 @@ impl Dialect {
             Dialect::Pcp6_0 => status.text(PcpVersion::V6_0),
             Dialect::Fixed => status.to_string(),
         }
+    }
+
+    /// A metric's metadata as the version understands them. Version 6 takes the bytes of extra
+    /// units, such as `temperature (C)`, for padding.
+    pub(crate) fn understood(self, desc: MetricDesc) -> MetricDesc {
+        let extra = if self.is_version_7() { desc.units.extra } else { ExtraUnit::default() };
+        MetricDesc { units: Units { extra, ..desc.units }, ..desc }
     }
 
     /// Gives an archive the peculiarities that definitions of the dialect rely on.

@@ -240,3 +240,23 @@ fn what_is_printed_of_a_metric_does_not_depend_on_others() {
     assert!(late.contains("[7 or \"only my.late\"] value 2"), "{late}");
     assert!(late.contains("{\"rack\":\"my.late\"}"), "{late}");
 }
+
+/// Version 6 takes the bytes of extra units for padding.
+#[test]
+fn version_6_knows_no_extra_units() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("warm");
+    let archive = archive.to_str().expect("UTF-8");
+    let warm = "warm=mkconst(20, type=double, units=\"sec / temperature (C)\")";
+    let recorded = pmderive(&["record", "-a", FLEET, "-s", "2", "-o", archive, "hinv.ncpu", warm]);
+    assert_eq!(recorded.status, Some(0), "{}", recorded.err);
+    for (version, units) in [("6.0", "sec"), ("7.2", "sec / temperature (C)")] {
+        let printed = pmderive(&["info", "--compat", version, "-a", archive, "-d", "warm"]);
+        assert!(printed.out.ends_with(&format!("Units: {units}\n")), "{}", printed.out);
+    }
+    let mixed = "warm + mkconst(1, units=sec)";
+    for (version, status) in [("6.0", 0), ("7.2", 1)] {
+        let printed = pmderive(&["eval", "--compat", version, "-a", archive, "-s", "1", mixed]);
+        assert_eq!(printed.status, Some(status), "{version}: {}{}", printed.out, printed.err);
+    }
+}
