@@ -1,10 +1,12 @@
 //! Options of `info`, `val` and `probe` that the installed tools lack, and the better answers
 //! of these commands where version 6 of PCP is wrong.
 
+use std::path::Path;
+
 use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, Pmid, RawValue,
-    Semantics, Timestamp, Units, ValueType,
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
+    RawValue, Semantics, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use pmderive_testkit::archives;
@@ -258,5 +260,63 @@ fn version_6_knows_no_extra_units() {
     for (version, status) in [("6.0", 0), ("7.2", 1)] {
         let printed = pmderive(&["eval", "--compat", version, "-a", archive, "-s", "1", mixed]);
         assert_eq!(printed.status, Some(status), "{version}: {}{}", printed.out, printed.err);
+    }
+}
+
+/// Writes an archive with seven missed event records before two others, and with a metric that
+/// failed.
+fn write_events(base: &Path) {
+    let time = Timestamp::new(1_700_000_000, 0);
+    let mut writer = ArchiveWriter::create(base, archives::options("web1", time)).expect("new");
+    let mut events: Vec<u8> = 3u32.to_be_bytes().into();
+    for (second, flags, parameters) in [(5u32, 1 << 31, 7u32), (6, 1, 0), (7, 1, 0)] {
+        for word in [second, 250_000, flags, parameters] {
+            events.extend(word.to_be_bytes());
+        }
+    }
+    let value = RawValue::Block { code: 9, bytes: events.into() };
+    let events = Ok(vec![InstanceValue { instance: -1, value }]);
+    let mut sets = Vec::new();
+    for (item, name, value_type, outcome) in [
+        (1, "log.events", ValueType::Event, events),
+        (2, "log.failed", ValueType::U32, Err(PmStatus::PMID_LOG)),
+    ] {
+        let desc = MetricDesc {
+            pmid: Pmid::new(60, 0, item),
+            value_type,
+            indom: None,
+            semantics: Semantics::Instant,
+            units: Units::NONE,
+        };
+        writer.describe(&desc, &[name]).expect("it is new");
+        sets.push(MetricValues { pmid: desc.pmid, outcome });
+    }
+    let record = FetchResult { timestamp: time, sets, ..FetchResult::default() };
+    writer.record(&record).expect("it is good");
+    writer.finish().expect("there is room");
+}
+
+/// The text form has the line that `info -f` has, and JSON has the words of the version.
+#[test]
+fn failures_and_events_of_eval() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("events");
+    write_events(&archive);
+    let archive = archive.to_str().expect("UTF-8");
+    let eval = |version, form| {
+        let options = ["eval", "--compat", version, "--format", form, "-Z", "UTC"];
+        pmderive(&[&options[..], &["-a", archive, "log.events", "log.failed"]].concat()).out
+    };
+    let line = |missed, last| {
+        format!("value [3 event records ({missed} missed) timestamps 00:00:05.250...{last}]\n")
+    };
+    let text = eval("off", "text");
+    assert!(text.contains(&line(7, "00:00:07.250")), "{text}");
+    // Version 6 counts the second record once more in place of the last but one.
+    let text = eval("6.0", "text");
+    assert!(text.contains(&line(14, "00:00:05.250")), "{text}");
+    for (version, words) in [("6.0", "archive log"), ("7.2", "archive")] {
+        let json = eval(version, "json");
+        assert!(json.contains(&format!("Metric not defined in the PCP {words}\"")), "{json}");
     }
 }

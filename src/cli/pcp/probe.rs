@@ -403,7 +403,8 @@ impl Probe<'_> {
             match (desc, indom) {
                 (Some(desc), _) if self.shown.values => {
                     self.out.push(b' ');
-                    print_value(&mut self.out, &self.source.zone, desc.value_type, &one.value);
+                    let ToolSource { dialect, zone, .. } = &self.source;
+                    print_value(&mut self.out, *dialect, zone, desc.value_type, &one.value);
                 }
                 (_, Some(_)) => {
                     let domain = domain.as_ref().ok();
