@@ -8,8 +8,10 @@ use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
     RawValue, Semantics, Timestamp, Units, ValueType,
 };
+use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use pmderive_testkit::archives;
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 
 use crate::side_by_side;
 use side_by_side::{Printed, Variables, pmderive, pmderive_with};
@@ -260,6 +262,71 @@ fn version_6_knows_no_extra_units() {
     for (version, status) in [("6.0", 0), ("7.2", 1)] {
         let printed = pmderive(&["eval", "--compat", version, "-a", archive, "-s", "1", mixed]);
         assert_eq!(printed.status, Some(status), "{version}: {}{}", printed.out, printed.err);
+    }
+}
+
+/// As pmprobe prints it, without a blank behind the number of values.
+#[test]
+fn instances_of_a_domain_that_fails() {
+    let mut world = World::new();
+    let indom = world.add_domain(&["a", "b"]);
+    world.add(Metric::new("n.each", Script::constant(1u32)).per(indom));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let fails = Fault::Status(PmStatus::INDOM);
+    pmcd.host().inject(Rule::new(fails).on(PduType::InstanceRequest).always());
+    let (host, dead) = (pmcd.spec().to_string(), "-12359 Unknown or illegal instance domain");
+    let probe = |version, options| {
+        pmderive(&["probe", "--compat", version, "-h", &host, options, "n.each"]).out
+    };
+    for options in ["-i", "-I", "-iI"] {
+        let expected = format!("n.each 2{dead} identifier (pmGetInDom)\n");
+        assert_eq!(probe("6.0", options), expected);
+    }
+    assert_eq!(probe("off", "-i"), "n.each 2 ?0 ?1\n");
+}
+
+/// The call of libpcp that failed is named.
+#[test]
+fn names_that_cannot_be_looked_up() {
+    let mut world = World::new();
+    world.add(Metric::new("n.size", Script::constant(1u32)));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let fails = Fault::Status(PmStatus::TIMEOUT);
+    pmcd.host().inject(Rule::new(fails).on(PduType::PmnsNames).always());
+    let host = pmcd.spec().to_string();
+    for (command, option, expected) in [
+        ("info", "-d", "n.size: pmLookupName: Timeout waiting for a response from PMCD\n"),
+        ("probe", "-v", "n.size -12353 Timeout waiting for a response from PMCD\n"),
+    ] {
+        let printed = pmderive(&[command, "--compat", "6.0", "-h", &host, option, "n.size"]);
+        assert_eq!(printed.out, expected, "{}", printed.err);
+    }
+}
+
+/// As pmAddDerivedMetric(3) says it.
+#[test]
+fn registered_metrics_are_refused_in_libpcps_words() {
+    for (definition, expected) in [
+        (
+            "x.a=2",
+            "Error: pmAddDerivedMetric(\"x.a\", ...): returns -12409\n\
+                   Duplicate per-context derived metric name\n",
+        ),
+        (
+            "x.b=1 +",
+            "Syntax Error: pmAddDerivedMetric(\"x.b\", ...)\n1 +\n  ^\n\
+                     Arithmetic expression expected to follow PLUS\n",
+        ),
+        (
+            "x.c=mem.physmem+1",
+            "Semantic Error: pmAddDerivedMetric(\"x.c\", ...)\n\
+                               mem.physmem+1\n^\nDimensions are not the same\n",
+        ),
+    ] {
+        let definitions = ["-r", "x.a=1", "-r", definition, "hinv.ncpu"];
+        let printed =
+            pmderive(&[&["info", "--compat", "7.2", "-a", FLEET], &definitions[..]].concat());
+        assert_eq!((printed.status, &*printed.err), (Some(1), expected));
     }
 }
 
