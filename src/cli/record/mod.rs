@@ -99,6 +99,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
         messages,
         patience: Patience::new(Retry::Forever),
         progress,
+        empty: 0,
         is_incomplete: false,
     };
     let recorded = run.run();
