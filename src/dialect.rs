@@ -8,7 +8,10 @@
 use std::fmt;
 
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, Neighbour, Overflow};
-use pmderive_runtime::model::{PcpVersion, PmStatus};
+use pmderive_runtime::model::{
+    ExtraUnit, MetricDesc, PcpVersion, PmStatus, RawValueRef, Units, ValueType,
+};
+use pmderive_runtime::time::TimeZone;
 
 /// The implementation whose answers are given where implementations differ.
 ///
@@ -57,6 +60,31 @@ impl Dialect {
             Dialect::Pcp7_2 => status.text(PcpVersion::V7_2),
             Dialect::Pcp6_0 => status.text(PcpVersion::V6_0),
             Dialect::Fixed => status.to_string(),
+        }
+    }
+
+    /// A metric's metadata as the version understands them. Version 6 takes the bytes of extra
+    /// units, such as `temperature (C)`, for padding.
+    pub(crate) fn understood(self, desc: MetricDesc) -> MetricDesc {
+        let extra = if self.is_version_7() { desc.units.extra } else { ExtraUnit::default() };
+        MetricDesc { units: Units { extra, ..desc.units }, ..desc }
+    }
+
+    /// Appends a value as `pmPrintValue(3)` of the version prints it, on one line without padding.
+    pub(crate) fn print(
+        self,
+        value: RawValueRef<'_>,
+        out: &mut Vec<u8>,
+        value_type: ValueType,
+        zone: &TimeZone,
+    ) {
+        let clock = |time, digits| match digits {
+            9 => zone.clock_nanos(time),
+            _ => zone.clock_millis(time),
+        };
+        match self {
+            Dialect::Pcp6_0 => value.print_version_6(out, value_type, 1, &clock),
+            Dialect::Pcp7_2 | Dialect::Fixed => value.print(out, value_type, 1, &clock),
         }
     }
 

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::definition::{DefinitionId, Desc};
 use super::equivalent_domains::EquivalentDomains;
 use super::questions::NameAnswer;
+use crate::dialect::Dialect;
 
 /// The meaning of a name in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,16 +47,17 @@ pub struct Names {
 
 impl Names {
     /// The meaning of names, from a source's answers about them.
-    /// `is_derived` tells derived metrics by their names; a metric of the
+    /// `dialect` says how to read metadata. `is_derived` tells derived metrics by their names; a metric of the
     /// source with the same name takes precedence.
     pub(crate) fn new<'n>(
         names: impl Iterator<Item = (&'n Arc<str>, &'n NameAnswer)>,
+        dialect: Dialect,
         is_derived: impl Fn(&str) -> bool,
         equivalent_domains: Arc<EquivalentDomains>,
     ) -> Names {
         let meaning = |(name, found): (&Arc<str>, &NameAnswer)| {
             let meaning = match *found {
-                NameAnswer::Metric(desc) => Name::Metric(desc),
+                NameAnswer::Metric(desc) => Name::Metric(dialect.understood(desc)),
                 NameAnswer::NoDescriptor(status) => Name::NoDescriptor(status),
                 NameAnswer::Unknown(_) if is_derived(name) => Name::Derived(None),
                 NameAnswer::Unknown(status) => Name::Unknown(status),

@@ -86,9 +86,12 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<ExitS
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
+    let open = || destination(file, purpose, messages);
+    // Opening a pipe waits for its reader. Signals end the process until they are watched.
+    let pipe = file.is_some_and(is_pipe).then(open).transpose()?;
     // This precedes any file that a signal could leave behind.
     let signals = Signals::to_end().map_err(Stop::Output)?;
-    let destination = destination(file, purpose, messages)?;
+    let destination = pipe.map_or_else(open, Ok)?;
     let sampling = match (&source, what.time.interval) {
         (AnySource::Archive(_), None) => Sampling::Records,
         (AnySource::Archive(_), Some(_)) => Sampling::Interpolated,
@@ -147,6 +150,10 @@ fn terminal(path: &Path) -> Option<File> {
     let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_char_device());
     let device = is_device.then(|| File::options().write(true).open(path).ok()).flatten();
     device.filter(File::is_terminal)
+}
+
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
 }
 
 fn is_event(metric: &Metric) -> bool {

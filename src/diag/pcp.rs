@@ -13,6 +13,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use pmderive_runtime::model::PmStatus;
+
 use crate::escape::{escaped, joined};
 use crate::text::stray::encoded;
 
@@ -94,13 +96,48 @@ pub fn control_of_environment(text: &str) -> String {
 
 /// A refused expression outside of files (`pmRegisterDerivedMetric(3)`).
 pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
+    let head = "Error: pmRegisterDerivedMetric";
+    refused_text(head, name, text, offset, message)
+}
+
+/// Why `pmAddDerivedMetric(3)` refuses a definition.
+#[derive(Clone, Copy, Debug)]
+pub enum RefusedAddition<'m> {
+    /// The name is taken, or a limit is reached.
+    Room(Option<&'m str>),
+    /// The text is wrong at this place.
+    Syntax(i64, Option<&'m str>),
+    /// The metric cannot be bound. The words are those that the binding of a metric prints.
+    Semantic(&'m str),
+}
+
+/// A definition that `pmAddDerivedMetric(3)` refuses.
+pub fn refused_addition(name: &str, text: &str, refused: RefusedAddition<'_>) -> String {
+    match refused {
+        RefusedAddition::Room(message) => {
+            let (name, code) = (on_one_line(name), PmStatus::BADDERIVE.0);
+            let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
+            format!("Error: pmAddDerivedMetric(\"{name}\", ...): returns {code}{message}")
+        }
+        RefusedAddition::Syntax(offset, message) => {
+            refused_text("Syntax Error: pmAddDerivedMetric", name, text, offset, message)
+        }
+        RefusedAddition::Semantic(words) => {
+            // It does not name the node.
+            let message = words.rsplit_once(": ").map_or(words, |(_, message)| message);
+            refused_text("Semantic Error: pmAddDerivedMetric", name, text, 0, Some(message))
+        }
+    }
+}
+
+fn refused_text(head: &str, name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
     // libpcp prints the position before an empty text like the one after.
     let offset = usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1));
     let before = &text.as_bytes()[..offset.min(text.len())];
     let padding = " ".repeat(offset + before.iter().filter(|byte| **byte == b'\n').count() * 3);
     let (name, text) = (on_one_line(name), on_one_line(text));
     let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
-    format!("Error: pmRegisterDerivedMetric(\"{name}\", ...)\n{text}\n{padding}^{message}")
+    format!("{head}(\"{name}\", ...)\n{text}\n{padding}^{message}")
 }
 
 /// A text whose ends of lines are escaped, each as four characters.
@@ -143,5 +180,30 @@ mod tests {
         assert_eq!(alone("[x]", 0), "Error: pmRegisterDerivedMetric(\"n\", ...)\n[x]\n^");
         assert_eq!(alone("a\n*", 2), "Error: pmRegisterDerivedMetric(\"n\", ...)\na\\x0a*\n     ^");
         assert_eq!(alone("*a", 1), "Error: pmRegisterDerivedMetric(\"n\", ...)\n*a\n ^");
+    }
+
+    /// As pmAddDerivedMetric(3) of 6.0.3 answers.
+    #[test]
+    fn additions_are_refused_in_three_forms() {
+        use RefusedAddition::{Room, Semantic, Syntax};
+        let words = |text, refused| refused_addition("n", text, refused);
+        assert_eq!(
+            words("1", Room(Some("Duplicate per-context derived metric name"))),
+            "Error: pmAddDerivedMetric(\"n\", ...): returns -12409\n\
+             Duplicate per-context derived metric name"
+        );
+        assert_eq!(
+            words("a+", Syntax(1, Some("Illegal character"))),
+            "Syntax Error: pmAddDerivedMetric(\"n\", ...)\na+\n ^\nIllegal character"
+        );
+        assert_eq!(
+            words("", Syntax(-1, None)),
+            "Syntax Error: pmAddDerivedMetric(\"n\", ...)\n\n ^"
+        );
+        assert_eq!(
+            words("a+b", Semantic("a + b: Dimensions are not the same")),
+            "Semantic Error: pmAddDerivedMetric(\"n\", ...)\na+b\n^\n\
+             Dimensions are not the same"
+        );
     }
 }

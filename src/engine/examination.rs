@@ -142,7 +142,8 @@ impl Checking<'_> {
             self.are_nested || *at >= mentions.own || !is_unknown
         };
         let names = mentions.names.iter().zip(found).enumerate().filter(means);
-        let mut names = Names::new(names.map(|(_, one)| one), is_derived, equivalent);
+        let mut names =
+            Names::new(names.map(|(_, one)| one), self.language.dialect, is_derived, equivalent);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
         for (name, desc) in registry.anonymous_descs() {
             names.describe(name, desc);

@@ -67,7 +67,7 @@ pub enum Notice {
     /// A metric that was left out is recorded, or metrics of a node that was.
     Recorded(Box<str>),
     /// Values of a metric are left out because the source has no names of their
-    /// instances, such as this one.
+    /// instances, such as this one, or because their identifiers are negative.
     Nameless(Box<str>, InstId),
     /// Values of a metric are not of its type: the archive has this status instead.
     Misfit(Box<str>, PmStatus),
@@ -89,7 +89,7 @@ impl Notice {
         match self {
             Notice::LeftOut(_, reason) => format!("left out, {reason}"),
             Notice::Recorded(_) => "recorded from now on".to_owned(),
-            Notice::Nameless(..) => "instances without a name are left out".to_owned(),
+            Notice::Nameless(_, instance) => format!("{} are left out", unwritable(*instance)),
             Notice::Misfit(_, status) => {
                 format!("values that are not of the type are left out, {status}")
             }
@@ -114,15 +114,23 @@ impl Notice {
     }
 }
 
+/// Instances like this one, which an archive cannot hold. Readers take no negative identifiers.
+fn unwritable(instance: InstId) -> &'static str {
+    match instance {
+        ..0 => "instances with negative identifiers",
+        0.. => "instances without a name",
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::LeftOut(name, reason) => write!(f, "{name} is left out: {reason}"),
             Notice::Recorded(name) => write!(f, "{name} is recorded from now on"),
-            Notice::Nameless(name, instance) => write!(
-                f,
-                "{name}: values of instances without a name, such as {instance}, are left out"
-            ),
+            Notice::Nameless(name, instance) => {
+                let instances = unwritable(*instance);
+                write!(f, "{name}: values of {instances}, such as {instance}, are left out")
+            }
             Notice::Misfit(name, status) => {
                 write!(f, "{name}: values that are not of its type are left out: {status}")
             }

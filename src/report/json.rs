@@ -11,6 +11,7 @@ use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::program::Status;
 
 use crate::bind::Desc;
+use crate::dialect::Dialect;
 use crate::engine::{Finding, Metric, ReportSample};
 use crate::report::plain;
 use crate::text::json::{Object, write_object, write_string, write_string_or_null};
@@ -89,13 +90,13 @@ pub fn write_values_with(
 ///        | {"name", "err", "errname", "text", "why": {"reason": "definition", "text"}}
 /// ```
 ///
-/// A value without a domain has instance -1 and no name.
-pub fn write_sample(out: &mut String, shown: &ReportSample<'_>) {
+/// A value without a domain has instance -1 and no name. Statuses are in the words of `dialect`.
+pub fn write_sample(out: &mut String, shown: &ReportSample<'_>, dialect: Dialect) {
     write_object(out, |sample| {
         sample.value("t", format_args!("\"{}\"", shown.values.timestamp()));
         sample.text("source", shown.source);
         sample.list("metrics", shown.findings().enumerate(), |out, (index, (metric, finding))| {
-            write_metric(out, shown, index, metric, finding);
+            write_metric(out, shown, dialect, index, metric, finding);
         });
     });
 }
@@ -103,6 +104,7 @@ pub fn write_sample(out: &mut String, shown: &ReportSample<'_>) {
 fn write_metric(
     out: &mut String,
     shown: &ReportSample<'_>,
+    dialect: Dialect,
     index: usize,
     metric: &Metric,
     finding: Finding<'_>,
@@ -121,18 +123,18 @@ fn write_metric(
                 object.value("values", "[]");
                 add_why(object, reason.word(), &reason.to_string());
             }
-            Finding::Failed(status) => add_failure(object, status),
+            Finding::Failed(status) => add_failure(object, status, dialect),
             Finding::Unusable(status, mistake) => {
-                add_failure(object, status);
+                add_failure(object, status, dialect);
                 add_why(object, "definition", mistake);
             }
         }
     });
 }
 
-fn add_failure(object: &mut Object<'_>, status: PmStatus) {
+fn add_failure(object: &mut Object<'_>, status: PmStatus, dialect: Dialect) {
     object.members(|out| write_status(out, status));
-    object.text("text", &status.to_string());
+    object.text("text", &dialect.text(status));
 }
 
 /// Adds a member with the reason why there is no value.

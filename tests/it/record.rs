@@ -513,6 +513,27 @@ fn a_clock_that_is_set_back() {
     assert!(records[marks[0] + 1..].len() > 1);
 }
 
+/// Its samples count, so that the recording ends.
+#[test]
+fn a_recording_whose_metrics_are_all_away() {
+    let pmcd = FakePmcd::start(FakeHost::new(world()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = pmcd.spec().to_string();
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let volume = folder.path().join("out.0");
+            while !volume.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            pmcd.host().drop_agent(AGENT);
+        });
+        record(folder.path(), &["-h", &host, "-t", "50msec", "-s", "20", "m.count"]).0
+    });
+    assert_eq!(run.status, Some(1), "{}", run.err);
+    assert!(run.err.contains("warning: m.count is left out: "), "{}", run.err);
+    assert!(run.err.contains("; there was no metric to record for "), "{}", run.err);
+}
+
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
 
 fn world() -> World {

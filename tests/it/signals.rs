@@ -276,3 +276,18 @@ fn a_hangup_that_is_ignored() {
     let run = finished(child.wait_with_output().expect("its end"));
     assert_eq!(run.status, Some(0), "{}", run.err);
 }
+
+/// A pipe that nobody reads is not open yet. Any signal ends the wait for a reader.
+#[test]
+fn a_pipe_without_a_reader() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let out = pipe.to_str().expect("UTF-8");
+    let mut command = pmderive(&["export", "-a", FLEET, "--format", "csv", "-o", out, "hinv.ncpu"]);
+    let mut child = command.spawn().expect("the command runs");
+    std::thread::sleep(Duration::from_millis(500));
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.expect("there is such a command").success());
+    assert_eq!(child.wait().expect("its end").signal(), Some(15));
+}

@@ -1,13 +1,17 @@
 //! Options of `info`, `val` and `probe` that the installed tools lack, and the better answers
 //! of these commands where version 6 of PCP is wrong.
 
+use std::path::Path;
+
 use pmderive_runtime::archive_writer::ArchiveWriter;
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, Pmid, RawValue,
-    Semantics, Timestamp, Units, ValueType,
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
+    RawValue, Semantics, Timestamp, Units, ValueType,
 };
+use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use pmderive_testkit::archives;
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 
 use crate::side_by_side;
 use side_by_side::{Printed, Variables, pmderive, pmderive_with};
@@ -239,4 +243,147 @@ fn what_is_printed_of_a_metric_does_not_depend_on_others() {
     let late = print("-fl", &["my.late"]);
     assert!(late.contains("[7 or \"only my.late\"] value 2"), "{late}");
     assert!(late.contains("{\"rack\":\"my.late\"}"), "{late}");
+}
+
+/// Version 6 takes the bytes of extra units for padding.
+#[test]
+fn version_6_knows_no_extra_units() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("warm");
+    let archive = archive.to_str().expect("UTF-8");
+    let warm = "warm=mkconst(20, type=double, units=\"sec / temperature (C)\")";
+    let recorded = pmderive(&["record", "-a", FLEET, "-s", "2", "-o", archive, "hinv.ncpu", warm]);
+    assert_eq!(recorded.status, Some(0), "{}", recorded.err);
+    for (version, units) in [("6.0", "sec"), ("7.2", "sec / temperature (C)")] {
+        let printed = pmderive(&["info", "--compat", version, "-a", archive, "-d", "warm"]);
+        assert!(printed.out.ends_with(&format!("Units: {units}\n")), "{}", printed.out);
+    }
+    let mixed = "warm + mkconst(1, units=sec)";
+    for (version, status) in [("6.0", 0), ("7.2", 1)] {
+        let printed = pmderive(&["eval", "--compat", version, "-a", archive, "-s", "1", mixed]);
+        assert_eq!(printed.status, Some(status), "{version}: {}{}", printed.out, printed.err);
+    }
+}
+
+/// As pmprobe prints it, without a blank behind the number of values.
+#[test]
+fn instances_of_a_domain_that_fails() {
+    let mut world = World::new();
+    let indom = world.add_domain(&["a", "b"]);
+    world.add(Metric::new("n.each", Script::constant(1u32)).per(indom));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let fails = Fault::Status(PmStatus::INDOM);
+    pmcd.host().inject(Rule::new(fails).on(PduType::InstanceRequest).always());
+    let (host, dead) = (pmcd.spec().to_string(), "-12359 Unknown or illegal instance domain");
+    let probe = |version, options| {
+        pmderive(&["probe", "--compat", version, "-h", &host, options, "n.each"]).out
+    };
+    for options in ["-i", "-I", "-iI"] {
+        let expected = format!("n.each 2{dead} identifier (pmGetInDom)\n");
+        assert_eq!(probe("6.0", options), expected);
+    }
+    assert_eq!(probe("off", "-i"), "n.each 2 ?0 ?1\n");
+}
+
+/// The call of libpcp that failed is named.
+#[test]
+fn names_that_cannot_be_looked_up() {
+    let mut world = World::new();
+    world.add(Metric::new("n.size", Script::constant(1u32)));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let fails = Fault::Status(PmStatus::TIMEOUT);
+    pmcd.host().inject(Rule::new(fails).on(PduType::PmnsNames).always());
+    let host = pmcd.spec().to_string();
+    for (command, option, expected) in [
+        ("info", "-d", "n.size: pmLookupName: Timeout waiting for a response from PMCD\n"),
+        ("probe", "-v", "n.size -12353 Timeout waiting for a response from PMCD\n"),
+    ] {
+        let printed = pmderive(&[command, "--compat", "6.0", "-h", &host, option, "n.size"]);
+        assert_eq!(printed.out, expected, "{}", printed.err);
+    }
+}
+
+/// As pmAddDerivedMetric(3) says it.
+#[test]
+fn registered_metrics_are_refused_in_libpcps_words() {
+    for (definition, expected) in [
+        (
+            "x.a=2",
+            "Error: pmAddDerivedMetric(\"x.a\", ...): returns -12409\n\
+                   Duplicate per-context derived metric name\n",
+        ),
+        (
+            "x.b=1 +",
+            "Syntax Error: pmAddDerivedMetric(\"x.b\", ...)\n1 +\n  ^\n\
+                     Arithmetic expression expected to follow PLUS\n",
+        ),
+        (
+            "x.c=mem.physmem+1",
+            "Semantic Error: pmAddDerivedMetric(\"x.c\", ...)\n\
+                               mem.physmem+1\n^\nDimensions are not the same\n",
+        ),
+    ] {
+        let definitions = ["-r", "x.a=1", "-r", definition, "hinv.ncpu"];
+        let printed =
+            pmderive(&[&["info", "--compat", "7.2", "-a", FLEET], &definitions[..]].concat());
+        assert_eq!((printed.status, &*printed.err), (Some(1), expected));
+    }
+}
+
+/// Writes an archive with seven missed event records before two others, and with a metric that
+/// failed.
+fn write_events(base: &Path) {
+    let time = Timestamp::new(1_700_000_000, 0);
+    let mut writer = ArchiveWriter::create(base, archives::options("web1", time)).expect("new");
+    let mut events: Vec<u8> = 3u32.to_be_bytes().into();
+    for (second, flags, parameters) in [(5u32, 1 << 31, 7u32), (6, 1, 0), (7, 1, 0)] {
+        for word in [second, 250_000, flags, parameters] {
+            events.extend(word.to_be_bytes());
+        }
+    }
+    let value = RawValue::Block { code: 9, bytes: events.into() };
+    let events = Ok(vec![InstanceValue { instance: -1, value }]);
+    let mut sets = Vec::new();
+    for (item, name, value_type, outcome) in [
+        (1, "log.events", ValueType::Event, events),
+        (2, "log.failed", ValueType::U32, Err(PmStatus::PMID_LOG)),
+    ] {
+        let desc = MetricDesc {
+            pmid: Pmid::new(60, 0, item),
+            value_type,
+            indom: None,
+            semantics: Semantics::Instant,
+            units: Units::NONE,
+        };
+        writer.describe(&desc, &[name]).expect("it is new");
+        sets.push(MetricValues { pmid: desc.pmid, outcome });
+    }
+    let record = FetchResult { timestamp: time, sets, ..FetchResult::default() };
+    writer.record(&record).expect("it is good");
+    writer.finish().expect("there is room");
+}
+
+/// The text form has the line that `info -f` has, and JSON has the words of the version.
+#[test]
+fn failures_and_events_of_eval() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("events");
+    write_events(&archive);
+    let archive = archive.to_str().expect("UTF-8");
+    let eval = |version, form| {
+        let options = ["eval", "--compat", version, "--format", form, "-Z", "UTC"];
+        pmderive(&[&options[..], &["-a", archive, "log.events", "log.failed"]].concat()).out
+    };
+    let line = |missed, last| {
+        format!("value [3 event records ({missed} missed) timestamps 00:00:05.250...{last}]\n")
+    };
+    let text = eval("off", "text");
+    assert!(text.contains(&line(7, "00:00:07.250")), "{text}");
+    // Version 6 counts the second record once more in place of the last but one.
+    let text = eval("6.0", "text");
+    assert!(text.contains(&line(14, "00:00:05.250")), "{text}");
+    for (version, words) in [("6.0", "archive log"), ("7.2", "archive")] {
+        let json = eval(version, "json");
+        assert!(json.contains(&format!("Metric not defined in the PCP {words}\"")), "{json}");
+    }
 }

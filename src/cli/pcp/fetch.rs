@@ -210,13 +210,15 @@ pub fn fetch_each(
 }
 
 /// Writes a value as pmPrintValue(3) does, without padding, on one line.
-pub fn print_value(out: &mut Output, zone: &TimeZone, value_type: ValueType, value: &RawValue) {
-    let clock = |time, digits| match digits {
-        9 => zone.clock_nanos(time),
-        _ => zone.clock_millis(time),
-    };
+pub fn print_value(
+    out: &mut Output,
+    dialect: Dialect,
+    zone: &TimeZone,
+    value_type: ValueType,
+    value: &RawValue,
+) {
     let mut printed = Vec::new();
-    value.print(&mut printed, value_type, 1, &clock);
+    dialect.print(value.borrowed(), &mut printed, value_type, zone);
     out.text(&printed);
 }
 

@@ -101,12 +101,12 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<ExitSt
     let batches = arguments.batch.of(source.is_archive())?;
     let mut out = messages.output(Purpose::Exact);
     let metrics = match shown.faster && !asked.is_empty() {
-        true => look_up(&mut source, asked.clone(), &mut out)?,
+        true => look_up(&mut source, asked.clone(), batches, &mut out)?,
         false => {
             let names = below(&mut source, &asked, &mut out);
             source.tell_mistakes(&asked, messages);
             let names = names?;
-            look_up(&mut source, names, &mut out)?
+            look_up(&mut source, names, batches, &mut out)?
         }
     };
     let (domains, ahead) = (Domains::of_all_times(), HashMap::new());
@@ -141,6 +141,7 @@ fn below(source: &mut ToolSource, nodes: &[String], out: &mut Output) -> Result<
 fn look_up(
     source: &mut ToolSource,
     names: Vec<String>,
+    batches: Batches,
     out: &mut Output,
 ) -> Result<Vec<Metric>, SourceError> {
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -149,7 +150,19 @@ fn look_up(
         print_status(out, source.dialect, &names[0], status, "");
         return Ok(Vec::new());
     }
-    Ok(names.into_iter().zip(pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL))).collect())
+    let mut metrics = Vec::with_capacity(names.len());
+    for (names, pmids) in names.chunks(batches.size).zip(pmids.chunks(batches.size)) {
+        let both = names.iter().zip(pmids);
+        match walk::lookup_failure(source.dialect, pmids) {
+            Some(status) => {
+                names.iter().for_each(|name| print_status(out, source.dialect, name, status, ""))
+            }
+            None => {
+                metrics.extend(both.map(|(name, pmid)| (name.clone(), pmid.unwrap_or(Pmid::NULL))))
+            }
+        }
+    }
+    Ok(metrics)
 }
 
 fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus, function: &str) {
@@ -296,7 +309,8 @@ impl Probe<'_> {
         let pmids = both().filter(|(_, desc)| is_fetched(desc)).map(|((_, pmid), _)| *pmid);
         let pmids: Vec<Pmid> = pmids.collect();
         let indoms = descs.iter().filter_map(|desc| desc.ok()?.indom);
-        let indoms = indoms.filter(|_| self.shown.external);
+        let needs_domains = self.needs_domains();
+        let indoms = indoms.filter(|_| needs_domains);
         let mut fetched = match pmids.is_empty() {
             true => Ok(Vec::new()),
             false => self.fetch(&pmids, indoms)?,
@@ -331,6 +345,12 @@ impl Probe<'_> {
             }
         }
         Ok(())
+    }
+
+    /// True if instances are printed only where their domain is known. pmprobe reads it for
+    /// identifiers as well.
+    fn needs_domains(&self) -> bool {
+        self.shown.external || self.shown.internal && self.source.dialect != Dialect::Fixed
     }
 
     /// Fetches metrics from the chosen origin.
@@ -393,28 +413,38 @@ impl Probe<'_> {
         self.out.text(name.as_bytes());
         let _ = write!(self.out, " {}", values.len());
         let indom = desc.and_then(|desc| desc.indom);
-        let domain: Domain = match indom {
-            Some(indom) if self.shown.external && !values.is_empty() => {
-                self.domains.get(&mut self.source, indom)?
+        let domain: Option<Domain> = match indom {
+            Some(indom) if self.needs_domains() && !values.is_empty() => {
+                Some(self.domains.get(&mut self.source, indom)?)
             }
-            _ => Err(PmStatus::INDOM),
+            _ => None,
         };
+        if let (Some(Err(status)), true) = (&domain, self.source.dialect != Dialect::Fixed) {
+            // pmprobe puts no blank behind the number of values.
+            let text = self.source.dialect.text(*status);
+            let _ = writeln!(self.out, "{} {text} (pmGetInDom)", status.0);
+            return Ok(());
+        }
+        let domain = domain.and_then(Result::ok);
+        if let (Some(_), None) = (desc, indom)
+            && !values.is_empty()
+        {
+            let kinds = usize::from(self.shown.internal) + usize::from(self.shown.external);
+            self.out.extend_from_slice(" PM_IN_NULL".repeat(kinds).as_bytes());
+        }
         for one in values {
             match (desc, indom) {
                 (Some(desc), _) if self.shown.values => {
                     self.out.push(b' ');
-                    print_value(&mut self.out, &self.source.zone, desc.value_type, &one.value);
+                    let ToolSource { dialect, zone, .. } = &self.source;
+                    print_value(&mut self.out, *dialect, zone, desc.value_type, &one.value);
                 }
                 (_, Some(_)) => {
-                    let domain = domain.as_ref().ok();
-                    let name = domain.and_then(|domain| domain.name_in_bytes(one.instance));
+                    let name = domain.as_ref();
+                    let name = name.and_then(|domain| domain.name_in_bytes(one.instance));
                     self.print_instance(one.instance, name.as_deref());
                 }
-                (Some(_), None) => {
-                    let kinds = usize::from(self.shown.internal) + usize::from(self.shown.external);
-                    self.out.extend_from_slice(" PM_IN_NULL".repeat(kinds).as_bytes());
-                }
-                (None, None) => {}
+                (_, None) => {}
             }
         }
         self.out.push(b'\n');

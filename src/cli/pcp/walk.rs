@@ -42,6 +42,18 @@ fn metrics_in_order_of_libpcp(
     }
 }
 
+/// The status with which pmLookupName(3) fails for a batch of names. A name without a metric
+/// makes no other fail. Nor does one whose agent is missing, unless it is alone.
+pub fn lookup_failure(dialect: Dialect, found: &[Result<Pmid, PmStatus>]) -> Option<PmStatus> {
+    let is_failure = |status: &PmStatus| match *status {
+        PmStatus::NAME | PmStatus::NONLEAF => false,
+        PmStatus::NOAGENT => found.len() == 1,
+        _ => true,
+    };
+    let mut statuses = found.iter().filter_map(|pmid| pmid.err());
+    statuses.find(is_failure).filter(|_| dialect != Dialect::Fixed)
+}
+
 /// Like [`metrics_below`], but only metrics that the archive has. pminfo(1) ignores other names
 /// of a file.
 ///

@@ -101,6 +101,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
         patience: Patience::new(Retry::Forever),
         progress,
         damage: DamageMet::default(),
+        empty: 0,
         is_incomplete: false,
     };
     let recorded = run.run();

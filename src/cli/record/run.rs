@@ -40,6 +40,8 @@ pub struct RecordingRun<'r> {
     pub patience: Patience,
     /// Damage of an archive.
     pub damage: DamageMet,
+    /// Samples at whose times there was no metric to record.
+    pub empty: u64,
     /// True once something was left out.
     pub is_incomplete: bool,
 }
@@ -67,7 +69,11 @@ impl RecordingRun<'_> {
                     taken += 1;
                     self.patience.succeeded();
                 }
-                Ok(Sampled::NoMetrics) if self.pace.is_some() => self.patience.succeeded(),
+                Ok(Sampled::NoMetrics) if self.pace.is_some() => {
+                    self.empty += 1;
+                    taken += 1;
+                    self.patience.succeeded();
+                }
                 Ok(Sampled::End) if self.end.is_none() => {
                     let rest = check_rest(self.recorder.context().source());
                     tell_warnings(self.recorder.context().source(), self.messages);
@@ -121,9 +127,9 @@ impl RecordingRun<'_> {
     ) -> Result<ExitStatus, Stop> {
         let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
         let is_left_out = self.recorder.left_out().next().is_some();
-        let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete;
+        let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete && self.empty == 0;
         let finished = self.recorder.finish();
-        let summary = summary(target, extent, metrics);
+        let summary = summary(target, extent, metrics, self.empty);
         match (recorded, finished) {
             (Err(RecorderError::Source(error)), _) => {
                 self.messages.note(&summary);
@@ -161,16 +167,20 @@ impl Clock for UntilEnd<'_> {
 }
 
 /// The line about the recorded samples.
-fn summary(target: &str, extent: Extent, metrics: usize) -> String {
+fn summary(target: &str, extent: Extent, metrics: usize, empty: u64) -> String {
+    let empty = match empty {
+        0 => String::new(),
+        samples => format!("; there was no metric to record for {}", counted(samples, "sample")),
+    };
     let Extent { records, times: Some((first, last)), left_out } = extent else {
-        return format!("nothing was recorded; {target} was not created");
+        return format!("nothing was recorded; {target} was not created{empty}");
     };
     let left_out = match left_out {
         0 => String::new(),
         samples => format!("; left out: {} of earlier times", counted(samples, "sample")),
     };
     format!(
-        "{target}: {} of {}, {} to {}{left_out}",
+        "{target}: {} of {}, {} to {}{left_out}{empty}",
         counted(records, "record"),
         counted(metrics, "metric"),
         UtcTime(first),

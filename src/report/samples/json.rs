@@ -1,6 +1,7 @@
 //! Samples for programs: one JSON object for each sample, on one line. Tables have a line about
 //! the source and the metrics before them.
 
+use crate::dialect::Dialect;
 use crate::engine::ReportSample;
 use crate::report::json::write_sample;
 
@@ -10,6 +11,8 @@ use super::Renderer;
 pub struct Json {
     /// The text before the first sample.
     pub head: String,
+    /// The version in whose words statuses are told.
+    pub dialect: Dialect,
 }
 
 impl Renderer for Json {
@@ -18,7 +21,7 @@ impl Renderer for Json {
     }
 
     fn sample(&mut self, shown: &ReportSample<'_>, out: &mut String) {
-        write_sample(out, shown);
+        write_sample(out, shown, self.dialect);
         out.push('\n');
     }
 }

@@ -67,8 +67,8 @@ impl Form {
     }
 
     /// The renderer of the form. With `several` samples, each shows its time in
-    /// every form. `why` asks for reasons, where the form has a choice. The text form has the
-    /// digits and the words of `dialect`. Dates are in `zone`; `None` for UTC.
+    /// every form. `why` asks for reasons, where the form has a choice. Statuses are in the
+    /// words of `dialect`, and the text form has its digits. Dates are in `zone`; `None` for UTC.
     pub fn renderer(
         self,
         several: bool,
@@ -79,7 +79,7 @@ impl Form {
     ) -> Box<dyn Renderer> {
         match self {
             Form::Text => Box::new(text::Text::new(several, why, zone, escaping, dialect)),
-            Form::Json => Box::new(json::Json { head: String::new() }),
+            Form::Json => Box::new(json::Json { head: String::new(), dialect }),
             Form::Csv => Box::new(csv::Csv::new(zone)),
             Form::Columns => Box::new(columns::Columns::new(zone, escaping)),
         }

@@ -6,8 +6,8 @@
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{
-    InstanceDomain, write_double, write_float, write_shortest_double, write_shortest_float,
-    write_unknown_block,
+    InstanceDomain, RawValueRef, ValueType, write_double, write_float, write_shortest_double,
+    write_shortest_float, write_unknown_block,
 };
 use pmderive_runtime::program::Reason;
 use pmderive_runtime::time::TimeZone;
@@ -59,6 +59,16 @@ impl Text {
         out.push_str(if out.len() == start { "none\n" } else { "\n" });
     }
 
+    /// Appends the line about event records that pminfo(1) prints without `-x`.
+    fn push_events(&self, out: &mut String, value_type: ValueType, bytes: &[u8]) {
+        let utc = TimeZone::utc();
+        let zone = self.zone.as_ref().unwrap_or(&utc);
+        let mut line = Vec::new();
+        let code = u8::try_from(value_type.code()).unwrap_or_default();
+        self.dialect.print(RawValueRef::Block { code, bytes }, &mut line, value_type, zone);
+        out.push_str(&String::from_utf8_lossy(&line));
+    }
+
     fn nothing(&self, reason: Reason, out: &mut String) {
         match self.why {
             true => append(out, format_args!("No value(s) available! ({reason})\n")),
@@ -95,6 +105,8 @@ impl Renderer for Text {
                     let mut names = shown.domain(index).map(InstanceDomain::names);
                     // Old archives have instance numbers of single values, too.
                     let has_domain = metric.desc.is_ok_and(|desc| desc.indom.is_some());
+                    let event = metric.desc.ok().map(|desc| desc.value_type);
+                    let event = event.filter(|value_type| value_type.is_event());
                     for (instance, value) in values.iter() {
                         out.push_str("    ");
                         if has_domain && instance != -1 {
@@ -110,7 +122,12 @@ impl Renderer for Text {
                             out.push_str("] ");
                         }
                         out.push_str("value ");
-                        push_value(out, value, escaping, self.dialect);
+                        match (value, event) {
+                            (Value::Bytes(bytes), Some(value_type)) => {
+                                self.push_events(out, value_type, bytes);
+                            }
+                            _ => push_value(out, value, escaping, self.dialect),
+                        }
                         out.push('\n');
                     }
                 }

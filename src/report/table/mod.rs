@@ -207,7 +207,10 @@ pub fn export(
 ) -> Result<Box<dyn Exporter>, ExportError> {
     match format {
         Format::Csv => Ok(Box::new(Lines::begin(csv::Csv::new(schema), destination)?)),
-        Format::Json => Ok(Box::new(Lines::begin(Json { head: schema.json_line() }, destination)?)),
+        Format::Json => {
+            let json = Json { head: schema.json_line(), dialect: schema.dialect };
+            Ok(Box::new(Lines::begin(json, destination)?))
+        }
         #[cfg(feature = "columnar")]
         Format::Arrow => Ok(Box::new(arrow::Arrow::begin(schema, destination)?)),
         #[cfg(feature = "columnar")]

@@ -9,6 +9,7 @@ use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, Te
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::Desc;
+use crate::dialect::Dialect;
 use crate::engine::{Metric, Registered, Registry};
 use crate::report::json::{write_desc, write_status};
 use crate::syntax::{name_mistake, print_expr};
@@ -27,6 +28,8 @@ pub struct Schema {
     pub sampling: Sampling,
     /// The metrics, in the order of the request.
     pub metrics: Vec<MetricFacts>,
+    /// The version in whose words statuses are told.
+    pub dialect: Dialect,
 }
 
 /// The kind of samples that a source gives.
@@ -89,6 +92,7 @@ impl Schema {
             time_zone: source.time_zone()?,
             sampling,
             metrics: facts,
+            dialect: registry.language().dialect,
         })
     }
 

@@ -310,6 +310,30 @@ pub(super) fn summarize_events(
     Ok(summary)
 }
 
+/// [`summarize_events`] as libpcp 6 does it. Its loop does not move on from a record of missed
+/// ones, but counts it again for each record that follows. The last record only gives the time.
+pub(super) fn summarize_events_as_version_6(
+    value: RawValueRef<'_>,
+    value_type: ValueType,
+) -> Result<EventSummary, PmStatus> {
+    let summary = summarize_events(value, value_type)?;
+    let mut room = [0; 8];
+    let (_, bytes) = value.encoded(&mut room).map_err(|_| PmStatus::CONV)?;
+    let (mut cursor, records) = Cursor::new(value_type, bytes)?;
+    for at in 1..records {
+        let head = cursor.record()?;
+        if head.is_missed() {
+            let missed = u64::from(head.count) * u64::from(records - at);
+            let span = summary.span.map(|(first, _)| (first, head.timestamp));
+            return Ok(EventSummary { missed, span, ..summary });
+        }
+        for _ in 0..head.parameters() {
+            cursor.parameter()?;
+        }
+    }
+    Ok(EventSummary { missed: 0, ..summary })
+}
+
 fn parameter((pmid, code, data): (Pmid, u8, &[u8])) -> Result<EventParameter, PmStatus> {
     let least = match ValueType::from_code(code.into()) {
         ValueType::I32 | ValueType::U32 | ValueType::F32 => 4,

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use super::events::{EventSummary, summarize_events};
+use super::events::{EventSummary, summarize_events, summarize_events_as_version_6};
 use super::value_text::{native_block, write_double, write_float};
 use super::{RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
 
@@ -34,12 +34,31 @@ impl RawValueRef<'_> {
     /// many columns.
     ///
     /// As in libpcp, text and opaque bytes are never padded on the right, and
-    /// event records are not padded at all. Where records were missed, libpcp
-    /// misreads the rest of the array and prints other numbers.
+    /// event records are not padded at all.
     pub fn print(self, out: &mut Vec<u8>, value_type: ValueType, width: i32, clock: ClockText<'_>) {
-        if let Ok(summary) = summarize_events(self, value_type) {
-            return print_events(out, &summary, value_type, clock);
+        match summarize_events(self, value_type) {
+            Ok(summary) => print_events(out, &summary, value_type, clock),
+            Err(_) => self.print_simple(out, value_type, width),
         }
+    }
+
+    /// Like [`RawValueRef::print`], with the counts and times of PCP 6: where event
+    /// records were missed, it misreads those behind them.
+    pub fn print_version_6(
+        self,
+        out: &mut Vec<u8>,
+        value_type: ValueType,
+        width: i32,
+        clock: ClockText<'_>,
+    ) {
+        match summarize_events_as_version_6(self, value_type) {
+            Ok(summary) => print_events(out, &summary, value_type, clock),
+            Err(_) => self.print_simple(out, value_type, width),
+        }
+    }
+
+    /// Prints a value that is not of event records.
+    fn print_simple(self, out: &mut Vec<u8>, value_type: ValueType, width: i32) {
         if value_type == ValueType::String
             && let RawValueRef::Block { code: 0 | 6, bytes } = self
         {

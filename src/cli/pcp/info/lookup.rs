@@ -76,8 +76,9 @@ pub fn describe<'n>(
     // Like libpcp, this asks also about a metric that does not exist.
     let pmids: Vec<Pmid> = found.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
     if shown.needs_desc() {
-        for (one, desc) in found.iter_mut().zip(context.lookup_descs(&pmids)?) {
-            one.desc = desc;
+        let descs = context.lookup_descs(&pmids)?;
+        for (one, desc) in found.iter_mut().zip(descs) {
+            one.desc = desc.map(|desc| context.dialect().understood(desc));
         }
     }
     if shown.verifies() {

@@ -31,8 +31,11 @@ use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::source::ToolSource;
 use crate::cli::pcp::walk;
 use crate::cli::stop::Stop;
+use crate::diag::pcp::{RefusedAddition, refused_addition};
+use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
-use crate::engine::Backend;
+use crate::engine::{Backend, Refused};
+use crate::syntax::PcpError;
 
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
@@ -76,13 +79,36 @@ fn register(
             "-r wants a name and an expression with = between them, not \"{definition}\""
         )));
     };
-    match source.context.add_derived(name.trim(), expression.trim())? {
+    let (name, expression) = (name.trim(), expression.trim());
+    match source.context.add_derived(name, expression)? {
         Ok(_) => Ok(ExitStatus::Good),
         Err(refused) => {
-            messages.diagnostics(refused.diagnostics, &refused.sources);
+            match words_of_libpcp(name, expression, &refused) {
+                Some(words) if source.dialect != Dialect::Fixed => messages.lines(&[&words]),
+                _ => messages.diagnostics(refused.diagnostics, &refused.sources),
+            }
             Ok(ExitStatus::Failed)
         }
     }
+}
+
+/// The words in which pmAddDerivedMetric(3) refuses a definition: those for its first mistake.
+fn words_of_libpcp(name: &str, expression: &str, refused: &Refused) -> Option<String> {
+    let cause = match &refused.error {
+        Some(PcpError { offset, message }) => {
+            let is_about_room =
+                |one: &Diagnostic| matches!(one.code, Code::DuplicateName | Code::LimitReached);
+            match refused.diagnostics.iter().any(is_about_room) {
+                true => RefusedAddition::Room(message.as_deref()),
+                false => RefusedAddition::Syntax(*offset, message.as_deref()),
+            }
+        }
+        None => {
+            let mut found = refused.diagnostics.iter();
+            RefusedAddition::Semantic(found.find_map(|one| one.pcp.as_deref())?)
+        }
+    };
+    Some(refused_addition(name, expression, cause))
 }
 
 /// A run, argument after argument. As in pminfo, metrics wait for a full batch and instance

@@ -18,6 +18,7 @@ use crate::cli::messages::Messages;
 use crate::cli::pcp::batches::Batches;
 use crate::cli::pcp::fetch::{Domains, MetricFetch, TOGETHER, Values, fetch, fetch_each};
 use crate::cli::pcp::source::ToolSource;
+use crate::cli::pcp::walk;
 use crate::cli::stop::Stop;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
@@ -82,6 +83,14 @@ impl<'s> Report<'s> {
             false => self.batches.size,
         };
         for batch in described.chunks(size) {
+            let pmids: Vec<_> = batch.iter().map(|one| one.pmid).collect();
+            if let Some(status) = walk::lookup_failure(self.source.dialect, &pmids) {
+                for metric in batch {
+                    let (name, status) = (self.shown_name(metric.name), self.text(status));
+                    let _ = writeln!(self.out, "{name}: pmLookupName: {status}");
+                }
+                continue;
+            }
             let fetched = match self.shown.needs_values() || self.is_archive && labels {
                 true => self.fetch(batch)?,
                 false => Vec::new(),
@@ -346,7 +355,12 @@ impl<'s> Report<'s> {
     /// Fetches a metric by itself, naming all instances of its domain. The outer status means
     /// that the domain is unknown.
     fn fetch_by_profile(&mut self, desc: &MetricDesc) -> Result<Result<Values, PmStatus>, Stop> {
-        let Some(indom) = desc.indom else { return Ok(Ok(Err(PmStatus::PROFILE))) };
+        let Some(indom) = desc.indom else {
+            return Ok(match self.source.dialect {
+                Dialect::Fixed => Ok(Err(PmStatus::PROFILE)),
+                Dialect::Pcp6_0 | Dialect::Pcp7_2 => Err(PmStatus::INDOM),
+            });
+        };
         let context = &mut self.source.context;
         let domain = match context.instance_domain(indom, Freshness::Current)? {
             Ok(domain) => domain,

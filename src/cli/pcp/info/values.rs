@@ -60,7 +60,7 @@ pub fn print(
             }
         }
         out.extend_from_slice(b"value ");
-        print_value(out, &source.zone, desc.value_type, value);
+        print_value(out, source.dialect, &source.zone, desc.value_type, value);
         out.push(b'\n');
         if shown.events && desc.value_type.is_event() {
             print_events(out, source, domains, desc, value, shown)?;

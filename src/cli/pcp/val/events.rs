@@ -14,6 +14,7 @@ use super::sample::{Sample, SampleValue};
 use crate::cli::pcp::fetch::{event_clock, print_value};
 use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
+use crate::dialect::Dialect;
 use crate::engine::Session;
 
 /// Cache of the metrics that parameters belong to.
@@ -132,7 +133,8 @@ impl Events<'_> {
                 }
                 out.push(b']');
             }
-            (value, value_type) => print_value(out, self.zone, value_type, value),
+            // No parameter is an event, so versions do not differ.
+            (value, value_type) => print_value(out, Dialect::Fixed, self.zone, value_type, value),
         }
         out.push(b'\n');
     }

@@ -345,7 +345,8 @@ fn describe(source: &mut ToolSource, name: &str) -> Result<MetricDesc, Stop> {
         Stop::tool(&[&"pmLookupName(", &Foreign(name), &"): ", &dialect.text(status)])
     })?;
     let desc = source.context.lookup_desc(pmid)?;
-    desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
+    desc.map(|desc| dialect.understood(desc))
+        .map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
 }
 
 /// The instances to print, if the metric has any.
