@@ -10,7 +10,9 @@ use pmderive_runtime::model::{
     InstId, InstanceProfile, PmStatus, Pmid, RawValue, Timestamp, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, MetricValues};
-use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError};
+use pmderive_runtime::source::{
+    FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError,
+};
 
 use crate::oracle::{Oracle, answer};
 
