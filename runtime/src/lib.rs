@@ -41,6 +41,6 @@ pub use pmderive_system::{pcp_conf, time};
 #[doc(hidden)]
 pub use pmderive_client::{pdu, proto, transport};
 #[doc(hidden)]
-pub use pmderive_core::{escape, kernel, locks, pattern, position, positions, weak_table};
+pub use pmderive_core::{escape, kernel, locks, pattern, percent, position, positions, weak_table};
 #[doc(hidden)]
 pub use pmderive_system::{bounded, new_file};

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsp_types::Uri;
+use pmderive_runtime::percent;
 
 use crate::syntax::read_definition_file;
-use crate::text::percent;
 
 /// The usual endings of definition files.
 pub const ENDINGS: [&str; 2] = ["conf", "derived"];
@@ -79,27 +79,14 @@ pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     // A host may stand before the path; only local files can be read.
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     let path = path.split(['?', '#']).next().filter(|path| path.starts_with('/'))?;
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        let byte = match (first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit = |digit: &u8| char::from(*digit).to_digit(16);
-                u8::try_from(digit(high)? * 16 + digit(low)?).ok()?
-            }
-            _ => *first,
-        };
-        bytes.push(byte);
-    }
+    let bytes = percent::decoded(path, b'+').ok()?;
     Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
 /// The `file:` URI of an absolute path.
 pub fn uri_of(path: &Path) -> Option<Uri> {
     let mut text = "file://".to_owned();
-    percent::push(&mut text, path.as_os_str().as_bytes());
+    percent::push_path(&mut text, path.as_os_str().as_bytes());
     text.parse().ok()
 }
 

@@ -8,7 +8,6 @@ pub(crate) mod json;
 #[cfg(feature = "cli")]
 pub(crate) mod patch;
 pub(crate) mod paths;
-pub(crate) mod percent;
 #[cfg(feature = "cli")]
 pub(crate) mod size;
 mod spans;

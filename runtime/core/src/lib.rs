@@ -25,6 +25,7 @@ pub mod locks;
 pub mod memory;
 pub mod model;
 pub mod pattern;
+pub mod percent;
 pub mod position;
 pub mod program;
 pub mod result;

@@ -10,7 +10,9 @@ use pmderive_runtime::model::{
     InstId, InstanceProfile, PmStatus, Pmid, RawValue, Timestamp, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, MetricValues};
-use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode, SourceError};
+use pmderive_runtime::source::{
+    FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError,
+};
 
 use crate::oracle::{Oracle, answer};
 
@@ -126,6 +128,7 @@ pub fn own_answers(case: &Case, rules: InterpolationRules) -> Vec<String> {
             Err(error) => {
                 lines.push(format!("! {}", error.status().0));
                 if error.is_end_of_archive() {
+                    put_domains(&mut context, &case.pmids, &mut lines);
                     break;
                 }
             }
@@ -177,6 +180,21 @@ impl Tally {
         let Tally { cases, values, failed, report } = self;
         println!("{cases} cases, {values} values, {failed} differ");
         assert!(failed == 0, "{failed} of {cases} cases differ:\n{report}");
+    }
+}
+
+/// Adds the domains of metrics as of the present time.
+fn put_domains(context: &mut ArchiveContext, pmids: &[Pmid], lines: &mut Vec<String>) {
+    let descs = context.lookup_descs(pmids).expect("archives know their metrics");
+    for indom in descs.into_iter().filter_map(|desc| desc.ok()?.indom) {
+        let domain = context.instance_domain(indom, Freshness::Cached).expect("readable");
+        lines.push(match domain {
+            Ok(domain) => {
+                let sum: i64 = domain.instances().map(|(id, _)| i64::from(id)).sum();
+                format!("{} {} {sum}", indom.0, domain.instances().count())
+            }
+            Err(PmStatus(status)) => format!("{} {status}", indom.0),
+        });
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod damage;
 mod described;
+mod doubled;
 mod fetching;
 mod growing;
 mod interpolated;

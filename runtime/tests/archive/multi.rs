@@ -208,6 +208,15 @@ fn every_mode_answers_as_libpcp() {
         let mut context = ArchiveContext::open(&path).expect("good archives");
         let end = context.end_time().expect("it has an end");
         let marks = marks(&mut context);
+        let before_archive = |mark: &Timestamp| Case {
+            kind: Kind::RecordsBackward,
+            start: Timestamp::new(mark.sec, i64::from(mark.nsec) + 500_000),
+            count: 3,
+            archive: path.clone(),
+            pmids: Vec::new(),
+            admitted: Vec::new(),
+        };
+        all.extend(marks.iter().map(before_archive));
         all.retain(|case| marks.iter().all(|mark| !is_just_before(case, *mark)));
         let answers = oracle.answers(&all, &[]);
         assert_eq!(answers.len(), all.len(), "{name}: one answer a case");

@@ -13,7 +13,13 @@
  *
  *     PMID NUMVAL INST=VALUE ...
  *
- * with values as hexadecimal bits, or bytes. A case ends with an empty line.
+ * with values as hexadecimal bits, or bytes. After the end of the archive there
+ * is for each metric with an instance domain a line
+ *
+ *     INDOM COUNT SUM          or   INDOM STATUS
+ *
+ * with the number of instances then, and the sum of their identifiers. A case
+ * ends with an empty line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +83,29 @@ put_result(const pmHighResResult *result)
 }
 
 static void
+put_domain(pmID pmid)
+{
+    pmDesc desc;
+    int *instances, sts, i;
+    char **names;
+    long long sum = 0;
+
+    if (pmLookupDesc(pmid, &desc) < 0 || desc.indom == PM_INDOM_NULL)
+	return;
+    if ((sts = pmGetInDom(desc.indom, &instances, &names)) < 0) {
+	printf("%u %d\n", desc.indom, sts);
+	return;
+    }
+    for (i = 0; i < sts; i++)
+	sum += instances[i];
+    printf("%u %d %lld\n", desc.indom, sts, sum);
+    if (sts > 0) {
+	free(instances);
+	free(names);
+    }
+}
+
+static void
 answer(const char *archive, const char *mode, const char *start, long long step, int count,
     char *metrics, char *instances)
 {
@@ -125,8 +154,11 @@ answer(const char *archive, const char *mode, const char *start, long long step,
 	    sts = pmFetchHighRes(numpmid, pmids, &result);
 	if (sts < 0) {
 	    printf("! %d\n", sts);
-	    if (sts == PM_ERR_EOL)
+	    if (sts == PM_ERR_EOL) {
+		for (i = 0; i < numpmid; i++)
+		    put_domain(pmids[i]);
 		break;
+	    }
 	    continue;
 	}
 	put_result(result);

@@ -1,5 +1,7 @@
 //! Parameters of requests: the query, and the wanted form of text.
 
+use pmderive_runtime::percent;
+
 use super::text::Format;
 
 /// The query of a request: the text behind the `?`.
@@ -25,20 +27,7 @@ impl Query {
 
 /// Replaces escapes. `None` if one is wrong, or the result is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                let (high, low) = (digit()?, digit()?);
-                (high * 16 + low) as u8
-            }
-            _ => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::decoded(text, b' ').ok()?).ok()
 }
 
 /// The entries of a header such as `Accept`, in lower case, each with its weight (RFC 9110).

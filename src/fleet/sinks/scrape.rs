@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
 
 use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
@@ -52,6 +53,7 @@ pub fn write(writer: &mut Writer<'_>, shown: &HostFrame, choice: &Choice) -> Wri
         let mut has_begun = false;
         let (ids, texts) = (&column.instances.ids, texts.of(column.instances));
         for ((bits, text), id) in column.bits.iter().zip(texts.iter()).zip(ids) {
+            let Some(text) = text else { continue };
             if ended.contains(&(&*exported.name, *id)) {
                 continue;
             }
@@ -123,10 +125,13 @@ fn begin(
     writer.family(name, kind, exported.help.as_deref());
 }
 
+/// The labels of instances. One that comes again has none, so that its last value counts.
+type Texts = Rc<[Option<Box<str>>]>;
+
 /// Labels of series as text, made once for instances that metrics share.
 struct LabelTexts {
     host: HostLabels,
-    made: HashMap<*const Instances, Rc<[Box<str>]>>,
+    made: HashMap<*const Instances, Texts>,
     left_out: usize,
 }
 
@@ -138,23 +143,66 @@ impl LabelTexts {
     }
 
     /// The texts for instances of the frame, parallel to the identifiers.
-    fn of(&mut self, instances: &Arc<Instances>) -> Rc<[Box<str>]> {
+    fn of(&mut self, instances: &Arc<Instances>) -> Texts {
         // The frame holds the instances, so the address identifies them.
         let key = Arc::as_ptr(instances);
         if let Some(made) = self.made.get(&key) {
             return Rc::clone(made);
         }
+        let ids = &instances.ids;
+        // Prometheus refuses a scrape with two samples of a series.
+        let last: HashMap<InstId, usize> = match ids.is_sorted_by(|one, next| one < next) {
+            true => HashMap::new(),
+            false => ids.iter().copied().zip(0..).collect(),
+        };
         let mut text = |at: usize| {
+            if last.get(&ids[at]).is_some_and(|last| *last != at) {
+                return None;
+            }
             let series = SeriesLabels::new(&self.host.names, instances, at);
             self.left_out += series.left_out;
-            labels(series.labels.iter().map(|(name, value)| match value {
+            let labels = labels(series.labels.iter().map(|(name, value)| match value {
                 Value::Host(at) => (&**name, &*self.host.values[*at]),
                 Value::Own(text) => (&**name, &**text),
-            }))
-            .into()
+            }));
+            Some(labels.into())
         };
-        let made: Rc<[Box<str>]> = (0..instances.ids.len()).map(&mut text).collect();
+        let made: Texts = (0..ids.len()).map(&mut text).collect();
         self.made.insert(key, Rc::clone(&made));
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pmderive_runtime::model::{Semantics, ValueType};
+
+    use super::*;
+    use crate::fleet::frame::Schema;
+    use crate::fleet::labels::Labels;
+    use crate::fleet::sinks::newest_frames::NewestFrames;
+    use crate::fleet::sinks::outlets::Outlet;
+    use crate::fleet::sinks::samples::{column, exported, frame, named, sinks, target};
+
+    #[test]
+    fn the_last_value_of_an_instance_is_shown() {
+        let place = SinkPlace(0);
+        let metric = exported("m", ValueType::U32, Semantics::Instant, sinks(&[0]));
+        let schema = Arc::new(Schema { metrics: [metric].into() });
+        let named = named(&["a", "b", "a", "c"]);
+        let instances =
+            Instances { ids: [0, 1, 0, 2].into(), ..Arc::into_inner(named).expect("not shared") };
+        let given = column(&Arc::new(instances), &[5, 6, 7, 8]);
+        let newest = NewestFrames::default();
+        newest.push(&Arc::new(frame(&target("h", Labels::default()), 1, &schema, &[given])));
+        let shown = newest.frame_of("h").expect("a frame");
+        let mut text = String::new();
+        let mut writer = Writer::new(&mut text, Format::OpenMetrics);
+        let written = write(&mut writer, &shown, &Choice { sink: place, times: false });
+        let values: Vec<&str> = text
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("m{")?.rsplit_once(' ')?.1))
+            .collect();
+        assert_eq!((values, written.samples), (vec!["6", "7", "8"], 3), "{text}");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use pmderive_runtime::percent;
 use serde_json::{Value, json};
 
 use super::{Edit, Finding, Position, Report, Test};
 use crate::diag::{Code, page};
-use crate::text::percent;
 
 /// The schema of the document.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -118,7 +118,7 @@ fn uri(path: &str) -> String {
     if path.starts_with('/') {
         out.push_str("file://");
     }
-    percent::push(&mut out, path.as_bytes());
+    percent::push_path(&mut out, path.as_bytes());
     out
 }
 

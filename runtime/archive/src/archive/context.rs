@@ -67,8 +67,9 @@ impl ArchivePart<'_> {
 /// `PM_CONTEXT_ARCHIVE`). At first it is read forward, record by record.
 ///
 /// The context has an origin: the time of the last fetch, at first the start of the
-/// archive. Instance domains are those in force at the origin. Records on the other
-/// side of the origin are skipped.
+/// archive. A fetch that finds the end leaves it at the last record, or between records
+/// at the next sample. Instance domains are those in force at the origin. Records on the
+/// other side of the origin are skipped.
 ///
 /// ```no_run
 /// use pmderive_archive::archive::ArchiveContext;
@@ -371,7 +372,7 @@ impl ArchiveContext {
         self.records.last_archive().indexed_end_time()
     }
 
-    /// The time of the metadata: that of the last fetch.
+    /// The time of the metadata: that of the last fetch, or the end where a fetch found none.
     pub fn origin(&self) -> Timestamp {
         self.origin
     }

@@ -165,7 +165,8 @@ impl ArchiveContext {
     }
 
     /// Moves to the next record that is not a mark and holds one of the metrics, and
-    /// copies it to a part of `batch`. False at the end.
+    /// copies it to a part of `batch`. False at the end. The time of every record on the
+    /// way becomes the origin.
     fn next_selected(
         &mut self,
         list: &FetchList,
@@ -175,6 +176,10 @@ impl ArchiveContext {
         while let Some(record) = self.step()? {
             if record.is_mark() {
                 (self.gap, self.last_mark) = (true, Some(record.stamp));
+                // The mark between two archives may have a time after the next record.
+                if record.length > 0 {
+                    self.origin = record.stamp;
+                }
                 continue;
             }
             if self.add_as_before(&record, list, batch)? {
@@ -193,6 +198,7 @@ impl ArchiveContext {
                     return Err(self.records.damaged(damage));
                 }
             };
+            self.origin = record.stamp;
             if !selected {
                 continue;
             }
@@ -227,7 +233,6 @@ impl ArchiveContext {
                 }
             }
             give_types(wire, self.untyped_order, type_in(&self.metadata));
-            self.origin = record.stamp;
             return Ok(true);
         }
         Ok(false)
@@ -255,7 +260,7 @@ impl ArchiveContext {
     }
 
     /// Fetches at the next sample's time and advances that time. False outside of the
-    /// archive.
+    /// archive, where the origin moves on with the samples.
     fn next_interpolated(
         &mut self,
         step: i64,
@@ -273,6 +278,7 @@ impl ArchiveContext {
                 self.check_rest()?;
             }
             self.next_sample = later(time, step);
+            self.origin = self.next_sample;
             return Ok(false);
         }
         self.next_sample = later(time, step);

@@ -299,7 +299,8 @@ impl Sequence {
     /// # Errors
     /// The archive of that time cannot be opened.
     pub(super) fn seek_after(&mut self, time: Timestamp) -> Result<(), SourceError> {
-        self.enter(self.archive_of(time))?;
+        // The mark before the next archive may be before this time already.
+        self.enter(self.archive_of(moved(time, MARK_DISTANCE)))?;
         self.volumes.seek_after(time)
     }
 

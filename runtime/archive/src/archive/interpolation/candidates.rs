@@ -5,6 +5,7 @@
 //! delivery, and for every list of instances in a value set the positions of its lanes.
 //! There are no values here.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use pmderive_core::model::{InDom, InstId, InstanceProfile, Timestamp};
@@ -63,7 +64,7 @@ impl Candidate {
 /// The lanes of one list of instances.
 #[derive(Debug)]
 struct Shape {
-    /// In the order of the list. Of equal instances the first one counts.
+    /// In the order of the list. Of equal instances the last one counts, as in libpcp.
     instances: Box<[InstId]>,
     /// Lanes with their positions in the list, in ascending order of lanes.
     positions: Box<[(LaneId, u32)]>,
@@ -178,7 +179,7 @@ impl Candidates {
         let lanes = (0u32..).zip(scratch.iter());
         let mut positions: Vec<(LaneId, u32)> =
             lanes.filter_map(|(position, id)| Some((*self.lane_of.get(id)?, position))).collect();
-        positions.sort_unstable();
+        positions.sort_unstable_by_key(|(lane, position)| (*lane, Reverse(*position)));
         positions.dedup_by_key(|(lane, _)| *lane);
         let id = self.free.pop().unwrap_or_else(|| {
             self.shapes.push(Shape::none());

@@ -218,8 +218,9 @@ impl Interpolator {
                 end = Some(ordinal);
                 break;
             };
-            // If a record has two sets of a metric, the first one with values counts.
+            // If a record has two sets of a metric, the last one with values counts.
             found.retain(|(_, set)| set.end - set.start > 8);
+            found.reverse();
             found.sort_by_key(|(track, _)| *track);
             found.dedup_by_key(|(track, _)| *track);
             for (id, set) in found.drain(..) {

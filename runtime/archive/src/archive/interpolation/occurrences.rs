@@ -32,10 +32,15 @@ impl Occurrences {
         self.list.clear();
     }
 
-    /// Adds an occurrence at one end. If a record has two, the first one counts.
+    /// Adds an occurrence at one end. If a record has two, the last one counts, as in
+    /// libpcp.
     pub(super) fn add(&mut self, side: Side, occurrence: Occurrence) {
-        let outermost = self.outermost(side);
-        if outermost.is_some_and(|outermost| outermost.record == occurrence.record) {
+        let outermost = match side {
+            Side::Ahead => self.list.back_mut(),
+            Side::Behind => self.list.front_mut(),
+        };
+        if let Some(same) = outermost.filter(|outermost| outermost.record == occurrence.record) {
+            *same = occurrence;
             return;
         }
         match side {

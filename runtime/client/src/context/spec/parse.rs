@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use pmderive_core::percent;
+
 use super::{Encryption, HostAndPorts, HostSpec, SpecError, Target, without_password};
 use crate::proto::Secret;
 
@@ -50,8 +52,9 @@ impl HostSpec {
             let pair = first_pair(&text[offset..]);
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let known = ATTRIBUTES.iter().find(|(known, _)| *known == name);
-            let decoded = percent_decoded(value);
+            let decoded = percent::decoded(value, b' ');
             let value = decoded.map_err(|within| offset + pair.len() - value.len() + within)?;
+            let value = String::from_utf8_lossy(&value).into_owned();
             match known {
                 Some((_, attribute)) => self.attribute(*attribute, value),
                 None if name.is_empty() => {}
@@ -222,29 +225,4 @@ impl Parser<'_> {
         }
         Ok((HostAndPorts { name: name.to_owned(), ports }, offset))
     }
-}
-
-/// The value of an attribute: `+` is a blank, and `%` begins two hexadecimal digits.
-/// The error is the offset of a `%` without digits.
-fn percent_decoded(text: &str) -> Result<String, usize> {
-    let digit =
-        |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut decoded = Vec::with_capacity(text.len());
-    let bytes = text.as_bytes();
-    let mut offset = 0;
-    while let Some(byte) = bytes.get(offset) {
-        decoded.push(match byte {
-            b'%' => {
-                let digits =
-                    (bytes.get(offset + 1).and_then(digit), bytes.get(offset + 2).and_then(digit));
-                let (Some(high), Some(low)) = digits else { return Err(offset) };
-                offset += 2;
-                high << 4 | low
-            }
-            b'+' => b' ',
-            _ => *byte,
-        });
-        offset += 1;
-    }
-    Ok(String::from_utf8_lossy(&decoded).into_owned())
 }
