@@ -10,7 +10,7 @@ use pmderive_runtime::program::DefinitionKey;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostics, EXPRESSION, page};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{add_program, write_definition};
@@ -356,6 +356,7 @@ fn json(
     diagnostics: &mut Diagnostics,
     definitions: &CommandDefinitions,
 ) -> String {
+    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
     diagnostics.sort();
     let mut out = String::new();
     write_object(&mut out, |object| {
