@@ -167,7 +167,7 @@ impl Replayer<'_> {
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::clone(&self.engine);
         let shared = Definitions::from(registry.clone());
-        let mut session = Session::new(engine, shared, source);
+        let mut session = Session::new(engine, shared, source).expect("one language");
         session.choose(&[definition], &mut diagnostics)?;
         let metric = session.metrics()[0].clone();
         let desc = match metric.desc {

@@ -66,7 +66,7 @@ pub use report_sample::{Finding, ReportSample, Results};
 pub(crate) use retry::Retry;
 pub use selection::Selection;
 use session::SessionParts;
-pub use session::{Reading, Readings, Reads, Sample, Session, Space};
+pub use session::{LanguageMismatch, Reading, Readings, Reads, Sample, Session, Space};
 pub use threads::Job;
 use threads::Threads;
 use vocabulary::Vocabulary;
