@@ -58,7 +58,6 @@
 //! No version promises the modules that are hidden here. They are for the command
 //! and for tests.
 #![deny(unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod bind;

@@ -22,7 +22,6 @@
 //! points.
 #![doc = include_str!("../README.md")]
 #![deny(missing_debug_implementations, unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod context;

@@ -2,7 +2,6 @@
 //! [`archive_writer`] writes them. [`record_mode`] has pmlogger(1) make them and keeps the
 //! folio that holds them together.
 #![deny(missing_debug_implementations, unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod archive;

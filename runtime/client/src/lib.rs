@@ -10,7 +10,6 @@
 //!   pdu         bytes
 //! ```
 #![deny(missing_debug_implementations, unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod context;

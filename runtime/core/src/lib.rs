@@ -15,7 +15,6 @@
 //! This crate knows nothing of pmcd, of archives, of the expression language
 //! or of Cranelift.
 #![deny(missing_debug_implementations, unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod escape;

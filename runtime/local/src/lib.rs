@@ -19,7 +19,6 @@
 //! # Ok::<(), pmderive_core::source::SourceError>(())
 //! ```
 #![deny(missing_debug_implementations, unsafe_code)]
-#![warn(unnameable_types)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod agent;
