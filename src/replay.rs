@@ -154,7 +154,7 @@ impl Replayer<'_> {
         registry: &Registry,
         definition: &Registered,
     ) -> Result<(), SourceError> {
-        let mut source = ArchiveContext::open(&self.archives.join(archive))?;
+        let mut source = ArchiveContext::open(self.archives.join(archive))?;
         self.engine.dialect().apply_to(&mut source);
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
         let mode = match &*case.mode.kind {

@@ -86,7 +86,7 @@ impl ExpansionArguments {
             max_expanded: self.max_expanded,
             as_version_6: dialect == Dialect::Pcp6_0,
         };
-        ArchiveContext::open_with(&expanded(archives), options)
+        ArchiveContext::open_with(expanded(archives), options)
     }
 }
 

@@ -319,7 +319,7 @@ fn twenty_thousand_of_an_archive() {
     registry.add_text(file, &sources, &mut diagnostics);
     assert!(diagnostics.is_empty());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-types");
-    let archive = ArchiveContext::open(&path).expect("an archive of the repository");
+    let archive = ArchiveContext::open(path).expect("an archive of the repository");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let shared = Arc::new(Definitions::with(registry, sources));
     let mut context = Session::new(engine, shared, archive).expect("one language");
