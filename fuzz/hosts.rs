@@ -329,6 +329,7 @@ impl Clients {
         };
         let face = |engine: Arc<Engine>, client: usize| {
             Session::new(engine, Arc::clone(&shared.registry), connect(client).into())
+                .expect("one language")
         };
         let own = Arc::new(Engine::new(shared.language(), Backend::Interp));
         Clients {

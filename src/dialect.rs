@@ -128,6 +128,18 @@ pub struct Language {
     pub extensions: bool,
 }
 
+/// The dialect, and whether there are extensions.
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extensions = if self.extensions { "with" } else { "without" };
+        match self.dialect {
+            Dialect::Fixed => write!(f, "the default dialect")?,
+            dialect => write!(f, "the dialect of {dialect}")?,
+        }
+        write!(f, " {extensions} extensions")
+    }
+}
+
 impl From<Dialect> for Language {
     fn from(dialect: Dialect) -> Language {
         Language { dialect, extensions: false }

@@ -16,7 +16,7 @@
 //! definitions.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
 //!
 //! // This machine; a host would be `HostContext::open(&"web17".parse()?)?`.
-//! let session = Session::new(Engine::default(), definitions, LocalContext::new());
+//! let session = Session::new(Engine::default(), definitions, LocalContext::new())?;
 //! let mut group = FetchGroup::new(session);
 //! let load = group.item::<f64>("my.load")?;
 //! group.fetch()?;

@@ -151,7 +151,7 @@ impl Replayer<'_> {
         registry: &Registry,
         definition: &Registered,
     ) -> Result<(), SourceError> {
-        let mut source = ArchiveContext::open(&self.archives.join(archive))?;
+        let mut source = ArchiveContext::open(self.archives.join(archive))?;
         self.engine.dialect().apply_to(&mut source);
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
         let mode = match &*case.mode.kind {
@@ -164,7 +164,7 @@ impl Replayer<'_> {
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::clone(&self.engine);
         let shared = Definitions::from(registry.clone());
-        let mut session = Session::new(engine, shared, source);
+        let mut session = Session::new(engine, shared, source).expect("one language");
         session.choose(&[definition], &mut diagnostics)?;
         let metric = session.metrics()[0].clone();
         let desc = match metric.desc {

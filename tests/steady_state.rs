@@ -83,7 +83,8 @@ fn steady_fetches_of_any_mix_allocate_nothing() {
     let shared =
         Arc::new(Definitions::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
     let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
-    let mut context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let mut context =
+        Session::new(engine, Arc::clone(&shared), Synth::new(10, 25)).expect("one language");
     let snapshot = shared.snapshot();
     let names: Vec<&str> =
         snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1"]).collect();
@@ -163,7 +164,8 @@ fn steady_fetch_groups_allocate_nothing() {
     let shared = Definitions::with(register(&definitions("mix", 8, 10)), SourceMap::default());
     let shared = Arc::new(shared);
     let engine = Arc::new(Engine::new(shared.language(), Backend::Jit));
-    let context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let context =
+        Session::new(engine, Arc::clone(&shared), Synth::new(10, 25)).expect("one language");
     let mut group = FetchGroup::new(context);
     let snapshot = shared.snapshot();
     let names = snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1", "synth.c64.m2"]);
@@ -194,7 +196,8 @@ fn steady_fetches_from_a_host_allocate_nothing() {
     shared.register("d.one", "rate(n.reads[sdb])").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-    let mut context = Session::new(engine, shared, source.expect("a connection"));
+    let mut context =
+        Session::new(engine, shared, source.expect("a connection")).expect("one language");
     let pmids = context.lookup_names(&["d.rate", "n.reads", "d.one"]).expect("answers");
     let list = FetchList::new(pmids.into_iter().flatten().collect(), Vec::new());
     let mut batch = ResultBatch::default();

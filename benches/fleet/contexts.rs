@@ -55,7 +55,8 @@ fn evaluated<S: FetchSource>(
     let mut diagnostics = Default::default();
     let selection = definitions.registry.all();
     let engine = Arc::clone(&definitions.engine);
-    let mut context = Session::new(engine, Arc::clone(&definitions.shared), source);
+    let mut context =
+        Session::new(engine, Arc::clone(&definitions.shared), source).expect("one language");
     context.choose(&selection, &mut diagnostics)?;
     for _ in 0..FETCHES {
         let sample = context.sample(space)?;
@@ -153,7 +154,7 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
             let mut batch = ResultBatch::default();
             slope(sizes, || {
                 let (engine, shared) = (Arc::clone(&engine), Arc::clone(&shared));
-                let mut context = Session::new(engine, shared, open()?);
+                let mut context = Session::new(engine, shared, open()?).expect("one language");
                 let pmids = context.lookup_names(&names)?.into_iter().flatten().collect();
                 let list = FetchList::new(pmids, Vec::new());
                 for _ in 0..FETCHES {

@@ -10,7 +10,7 @@ use pmderive_runtime::model::PmStatus;
 fn main() -> Result<(), Box<dyn Error>> {
     let archive = std::env::args().nth(1);
     let archive = archive.as_deref().unwrap_or("../tests/archives/own-fleet");
-    print!("{}", rates(Context::archive(archive.as_ref())?)?);
+    print!("{}", rates(Context::archive(archive)?)?);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ fn the_program_is_the_example() {
 #[test]
 fn the_transcript_is_what_the_program_prints() {
     let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/own-fleet");
-    let context = pmderive_runtime::context::Context::archive(archive.as_ref()).expect("opened");
+    let context = pmderive_runtime::context::Context::archive(archive).expect("opened");
     let printed = rates::rates(context).expect("rates");
     assert_eq!(block("## A program", "text"), printed, "{printed}");
 }

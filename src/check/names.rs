@@ -25,7 +25,7 @@ const VALUES: [(&str, &str); 5] = [
 ];
 
 /// Advice about a derived metric as an operand, which needs the extensions.
-const NO_OPERAND: &str = "write its expression here instead, or use --extensions";
+const NO_OPERAND: &str = "write its expression here instead, or use extensions";
 
 /// The report on a word of an expression that is a value in other languages, if it is one.
 pub(crate) fn value_elsewhere(

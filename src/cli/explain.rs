@@ -10,15 +10,15 @@ use pmderive_runtime::program::DefinitionKey;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostics, EXPRESSION, page};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
-use crate::explain::json::{add_program, write_definition};
+use crate::explain::json::write_definition;
 use crate::explain::text::{definitions_to_text, kernel_to_text, to_text};
-use crate::explain::{Explained, ExplainedKernel, Explanation, Fate, explain};
+use crate::explain::{Explained, ExplainedKernel, ExplainedProgram, Explanation, Fate, explain};
 use crate::syntax::parse_expr;
 use crate::text::SourceId;
-use crate::text::json::write_object;
+use crate::text::json::{Object, write_object};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::CommandDefinitions;
@@ -356,6 +356,7 @@ fn json(
     diagnostics: &mut Diagnostics,
     definitions: &CommandDefinitions,
 ) -> String {
+    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
     diagnostics.sort();
     let mut out = String::new();
     write_object(&mut out, |object| {
@@ -381,4 +382,34 @@ fn json(
     });
     out.push('\n');
     out
+}
+
+/// Adds the members of a program, except its kernels.
+pub(crate) fn add_program(object: &mut Object<'_>, program: &ExplainedProgram) {
+    object.objects("metrics", &program.inputs, |object, input| {
+        object.text("name", &input.name);
+        object.text("pmid", &input.pmid.to_string());
+        object.text("type", &input.value_type.to_string());
+        object.value("set", input.is_set);
+        object.value("mentioned_only", input.is_mentioned_only);
+    });
+    object.objects("operations", &program.nodes, |object, node| {
+        object.value("id", node.id.0);
+        object.text("text", &node.text);
+        object.text("type", &node.value_type.to_string());
+        object.value("set", node.is_set);
+        object.texts("users", &node.users);
+        object.text("place", &node.place);
+    });
+    object.object("kept", |kept| {
+        program.kept.iter().for_each(|(name, words)| kept.text(name, words));
+    });
+    object.objects("steps", &program.steps, |object, step| {
+        object.value("level", step.level);
+        object.value("operation", step.output.0);
+        object.value("kernel", step.kernel);
+        object.texts("operands", &step.operands);
+        object.texts("constants", &step.constants);
+    });
+    object.texts("outputs", &program.outputs);
 }

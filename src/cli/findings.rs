@@ -7,8 +7,8 @@ use super::args::FindingsFormat;
 use super::messages::Messages;
 use super::stop::Stop;
 use super::terminal::Purpose;
-use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::escape;
 use crate::report::findings::{Finding, Report};
 use crate::syntax::Unreadable;
@@ -41,13 +41,17 @@ impl FindingsOutput {
         match self.format {
             FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
             FindingsFormat::Json => {
+                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
                 diagnostics.sort();
                 let mut out = messages.output(Purpose::Exact);
                 let mut lines = diagnostics.iter().map(|one| to_json(one, sources));
                 let written = lines.try_for_each(|line| writeln!(out, "{line}"));
                 out.end(written)?;
             }
-            _ => self.report.add(diagnostics, sources),
+            _ => {
+                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
+                self.report.add(diagnostics, sources);
+            }
         }
         Ok(())
     }

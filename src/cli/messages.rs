@@ -10,7 +10,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Renderer, Style};
-use crate::diag::{Code, Diagnostics, Severity, pcp};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, pcp};
 use crate::dialect::Dialect;
 use crate::engine::Engine;
 use crate::escape;
@@ -192,6 +192,7 @@ impl Messages {
     /// order in which libpcp finds mistakes. Then follow, in pmderive's words, the mistakes
     /// that libpcp has no words for.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
+        diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
         if self.words == DiagWords::Pcp {

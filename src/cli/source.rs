@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, OpenOptions};
-use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec};
+use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec, remedies};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::archives::{expanded, joined};
@@ -63,7 +63,19 @@ impl SourceArguments {
         if dialect == Dialect::Fixed {
             spec.warnings.iter().for_each(|warning| messages.warning(warning));
         }
-        Ok(Context::Host(Box::new(HostContext::open_with(&spec, options)?)))
+        let host = HostContext::open_with(&spec, options).map_err(with_option)?;
+        Ok(Context::Host(Box::new(host)))
+    }
+}
+
+/// Adds the option that needs no pmcd to the advice of an error.
+fn with_option(error: SourceError) -> SourceError {
+    match error {
+        SourceError::Connect { target, help: remedies::START_PMCD, source } => {
+            let help = "is pmcd running? `--local` gives metrics of this machine without PCP";
+            SourceError::Connect { target, help, source }
+        }
+        other => other,
     }
 }
 
@@ -74,7 +86,7 @@ impl ExpansionArguments {
             max_expanded: self.max_expanded,
             as_version_6: dialect == Dialect::Pcp6_0,
         };
-        ArchiveContext::open_with(&expanded(archives), options)
+        ArchiveContext::open_with(expanded(archives), options)
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) fn printable(text: &str) -> String {
 /// The name of an expression without a name, and of its text.
 pub const EXPRESSION: &str = "<expression>";
 
-/// The option that allows extensions on the command line.
-const OPTION: &str = "--extensions";
+/// The words before `extensions` where advice says that they have to be allowed.
+const BEFORE_EXTENSIONS: [&str; 4] = ["with", "needs", "need", "use"];
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +84,8 @@ pub struct Diagnostic {
     /// mistake there. Labels of operands give type, semantics, units and instance
     /// domain.
     pub labels: Vec<Label>,
-    /// Advice, if there is any.
+    /// Advice, if there is any. What needs extensions is allowed by
+    /// [`Language::extensions`](crate::Language::extensions).
     pub help: Option<String>,
     /// An edit that would fix it.
     pub fix: Option<Fix>,
@@ -251,20 +252,37 @@ impl Diagnostic {
         self
     }
 
-    /// Removes the option from advice, where extensions are already allowed.
-    pub(crate) fn without_option(&mut self) {
-        let Some(help) = self.help.as_mut().filter(|help| help.contains(OPTION)) else { return };
-        for words in [", which needs --extensions", ", with --extensions", "with --extensions "] {
+    /// Removes from advice that extensions are needed, where they are already allowed.
+    pub(crate) fn without_extensions(&mut self) {
+        let Some(help) = self.help.as_mut().filter(|help| help.contains("extensions")) else {
+            return;
+        };
+        for words in [", which needs extensions", ", with extensions", "with extensions "] {
             *help = help.replace(words, "");
         }
     }
 
-    /// Names the key that allows extensions in a file with keys, instead of the option.
-    pub(crate) fn name_key(&mut self) {
+    /// Puts the name of the switch that allows extensions into advice. A program has
+    /// [`Language::extensions`](crate::Language::extensions), so advice has no name at first.
+    fn name_switch(&mut self, switch: &str) {
         let texts = self.help.iter_mut().chain(self.labels.iter_mut().map(|label| &mut label.text));
-        for text in texts.filter(|text| text.contains(OPTION)) {
-            *text = text.replace(OPTION, "`extensions = true`");
+        for text in texts.filter(|text| text.contains(" extensions")) {
+            for before in BEFORE_EXTENSIONS {
+                let named = format!("{before} {switch}");
+                *text = text.replace(&format!("{before} extensions"), &named);
+            }
         }
+    }
+
+    /// Names the option of the command line that allows extensions.
+    #[cfg(feature = "cli")]
+    pub(crate) fn name_option(&mut self) {
+        self.name_switch("--extensions");
+    }
+
+    /// Names the key that allows extensions in a file with keys.
+    pub(crate) fn name_key(&mut self) {
+        self.name_switch("`extensions = true`");
     }
 
     /// Lets `visit` change each of its places.
@@ -439,5 +457,30 @@ impl<'d> IntoIterator for &'d Diagnostics {
 impl Extend<Diagnostic> for Diagnostics {
     fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
         diagnostics.into_iter().for_each(|one| self.push(one));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(feature = "cli")]
+    fn advice_names_the_switch_that_its_reader_has() {
+        let text = "did you mean `abs(a)`, which needs extensions?";
+        let at = Span::new(SourceMap::default().add("text", "ab(a)"), 0, 2);
+        let mistake = || Diagnostic::error(Code::UnknownFunction, at, "no `ab`").help(text);
+        let told = |name: fn(&mut Diagnostic)| {
+            let mut mistake = mistake();
+            name(&mut mistake);
+            mistake.help.unwrap_or_default()
+        };
+        assert_eq!(
+            told(Diagnostic::name_option),
+            "did you mean `abs(a)`, which needs --extensions?"
+        );
+        let key = "did you mean `abs(a)`, which needs `extensions = true`?";
+        assert_eq!(told(Diagnostic::name_key), key);
+        assert_eq!(told(Diagnostic::without_extensions), "did you mean `abs(a)`?");
     }
 }

@@ -36,6 +36,19 @@ const LEAD: usize = 50;
 
 /// A renderer of the diagnostics of one [`SourceMap`]. It keeps the texts that
 /// can be shown unchanged.
+///
+/// ```
+/// use pmderive::Definitions;
+/// use pmderive::diag::render::{Renderer, Style};
+///
+/// let loaded = Definitions::default().add_text("shop.conf", "shop.sum = hinv.ncpu + )\n");
+/// let mut renderer = Renderer::default();
+/// for mistake in &loaded.diagnostics {
+///     // The line, with a mark below the parenthesis.
+///     eprint!("{}", renderer.render(mistake, &loaded.sources, Style::Plain));
+/// }
+/// # assert_eq!(loaded.diagnostics.len(), 1);
+/// ```
 #[derive(Debug, Default)]
 pub struct Renderer {
     /// `None` for texts that need excerpts.

@@ -387,7 +387,7 @@ fn evaluate_all_ways(
     let (mut stepped_batch, mut stepped_buffers) = (ResultBatch::default(), Buffers::default());
     let shared = Arc::new(Definitions::with(registry.clone(), sources.clone()));
     let source = source_of(choices, Content::ByTurns);
-    let mut face = Session::new(Arc::clone(&engine), shared, source);
+    let mut face = Session::new(Arc::clone(&engine), shared, source).expect("one language");
     let mut asked = list_of(&selection);
     let mut batch = ResultBatch::default();
     for step in 0..12 {

@@ -52,7 +52,7 @@ pub use classes::Compiled;
 use classes::{Build, Classes};
 
 pub use class_statistics::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
-pub use definitions::{Definitions, Refused, Snapshot};
+pub use definitions::{Definitions, Loaded, Refused, Snapshot};
 pub(crate) use examination::CheckedSelection;
 pub use examination::Examination;
 use examination::{Checking, examine_and_suggest};
@@ -66,7 +66,7 @@ pub use report_sample::{Finding, ReportSample, Results};
 pub(crate) use retry::Retry;
 pub use selection::Selection;
 use session::SessionParts;
-pub use session::{Reading, Readings, Reads, Sample, Session, Space};
+pub use session::{LanguageMismatch, Reading, Readings, Reads, Sample, Session, Space};
 pub use threads::Job;
 use threads::Threads;
 use vocabulary::Vocabulary;

@@ -12,14 +12,14 @@
 //!
 //! Descriptors and strings have the same form as in all JSON of this crate.
 //! Spans are byte ranges of the definition's own text. The command adds the
-//! members `kernels` and `diagnostics`, because it has native code and the
+//! members `program` and `diagnostics`, because it has native code and the
 //! texts.
 
 use std::fmt::Write as _;
 
-use super::explained::{Explained, ExplainedNode, ExplainedProgram, Fate, NodeOutcome};
+use super::explained::{Explained, ExplainedNode, Fate, NodeOutcome};
 use crate::report::json::write_desc;
-use crate::text::json::{Object, write_object, write_string};
+use crate::text::json::{write_object, write_string};
 
 /// Writes a definition as an object.
 pub fn write_definition(out: &mut String, explained: &Explained) {
@@ -65,34 +65,4 @@ fn write_node(out: &mut String, node: &ExplainedNode) {
             object.value("operation", id.0);
         }
     });
-}
-
-/// Adds the members of a program, except its kernels.
-pub fn add_program(object: &mut Object<'_>, program: &ExplainedProgram) {
-    object.objects("metrics", &program.inputs, |object, input| {
-        object.text("name", &input.name);
-        object.text("pmid", &input.pmid.to_string());
-        object.text("type", &input.value_type.to_string());
-        object.value("set", input.is_set);
-        object.value("mentioned_only", input.is_mentioned_only);
-    });
-    object.objects("operations", &program.nodes, |object, node| {
-        object.value("id", node.id.0);
-        object.text("text", &node.text);
-        object.text("type", &node.value_type.to_string());
-        object.value("set", node.is_set);
-        object.texts("users", &node.users);
-        object.text("place", &node.place);
-    });
-    object.object("kept", |kept| {
-        program.kept.iter().for_each(|(name, words)| kept.text(name, words));
-    });
-    object.objects("steps", &program.steps, |object, step| {
-        object.value("level", step.level);
-        object.value("operation", step.output.0);
-        object.value("kernel", step.kernel);
-        object.texts("operands", &step.operands);
-        object.texts("constants", &step.constants);
-    });
-    object.texts("outputs", &program.outputs);
 }

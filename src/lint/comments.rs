@@ -10,7 +10,7 @@ use crate::syntax::{LineForm, OutlinedLine, outline};
 use crate::text::{SourceId, SourceMap, Span};
 
 /// Examines the comments of whole texts, which may define nothing at all.
-pub fn lint_comments(
+pub(crate) fn lint_comments(
     texts: impl IntoIterator<Item = SourceId>,
     language: Language,
     sources: &SourceMap,

@@ -16,7 +16,7 @@ use crate::syntax::{FUNCTION_NAMES, print_expr};
 /// not the user's. `wanted` are the requested definitions and expressions. If
 /// they include or mention definitions, those that none of them needs, directly
 /// or through others, are reported.
-pub fn lint_definitions(
+pub(crate) fn lint_definitions(
     registry: &Registry,
     definitions: &[&Registered],
     wanted: &[&Registered],

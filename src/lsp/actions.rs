@@ -43,6 +43,8 @@ pub fn shown(
 }
 
 fn one_shown(analysis: &Analysis, diagnostic: &Diagnostic) -> lsp_types::Diagnostic {
+    let mut diagnostic = diagnostic.clone();
+    diagnostic.name_option();
     let here = |span| span == diagnostic.span;
     let mut message = diagnostic.message.clone();
     for label in diagnostic.labels.iter().filter(|label| here(label.span)) {

@@ -105,7 +105,9 @@ impl SourceHandle {
             Source::Metadata(source) => OpenSource::Metadata(source),
             Source::Context(context) => {
                 let (engine, shared) = (Arc::clone(&self.engine), Arc::clone(&self.shared));
-                OpenSource::Session(Box::new(Session::new(engine, shared, *context)))
+                OpenSource::Session(Box::new(
+                    Session::new(engine, shared, *context).expect("one language"),
+                ))
             }
         }
     }

@@ -140,7 +140,8 @@ impl RecordedMetadata {
     ///
     /// # Errors
     /// The file cannot be read, or is not in [this format](self).
-    pub fn open(path: &Path) -> Result<RecordedMetadata, SourceError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<RecordedMetadata, SourceError> {
+        let path = path.as_ref();
         let target = escape::path(&path).into_owned();
         let bytes = match bounded::read_file(path, MAX_METADATA_BYTES) {
             Ok(bytes) => bytes,

@@ -72,6 +72,37 @@ pub struct Extent {
 }
 
 /// A recording in progress. The archive is created with the first record.
+///
+/// ```
+/// use pmderive::record::{Origin, Recorder, Recording, Sampled};
+/// use pmderive::runtime::archive::Version;
+/// use pmderive::runtime::local::LocalContext;
+/// use pmderive::{Definitions, Engine, Session};
+///
+/// let base = std::env::temp_dir().join("shop");
+/// # let folder = tempfile::tempdir()?;
+/// # let base = folder.path().join("shop");
+/// let definitions = Definitions::default();
+/// definitions.register("shop.load", "sum(kernel.all.load) / hinv.ncpu")?;
+/// let mut session = Session::new(Engine::default(), definitions, LocalContext::new())?;
+/// let recording = Recording {
+///     base,
+///     version: Version::V3,
+///     volume_bytes: None,
+///     origin: Origin::of_live(&mut session)?,
+///     names: vec!["shop.load".into(), "mem.util".into()],
+///     with_operands: false,
+///     end: None,
+///     is_archive: false,
+///     label_times: Vec::new(),
+///     records: None,
+/// };
+/// let mut recorder = Recorder::new(session, recording)?;
+/// // A program of yours samples again and again, and waits between.
+/// assert!(matches!(recorder.sample()?, Sampled::Recorded(_)));
+/// assert_eq!(recorder.finish()?.records, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Recorder<S> {
     context: Session<S>,
     recording: Recording<S>,

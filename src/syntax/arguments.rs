@@ -44,7 +44,7 @@ impl NumberKind {
     }
 
     /// The argument of this spelling.
-    pub fn read(self, text: &str) -> Result<Literal, BadArgument> {
+    pub(crate) fn read(self, text: &str) -> Result<Literal, BadArgument> {
         match self {
             NumberKind::Rank => rank(text).map(Literal::Rank),
             NumberKind::Fraction => {

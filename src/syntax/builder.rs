@@ -501,7 +501,7 @@ fn refused_text(text: Word<'_>) -> Diagnostic {
     match is_number {
         true => refused.help("numbers have no quotes").guess(span, text),
         false => refused.help(
-            "write a number without quotes; metrics whose values are texts are compared with --extensions",
+            "write a number without quotes; metrics whose values are texts are compared with extensions",
         ),
     }
 }

@@ -54,6 +54,16 @@ impl Span {
 
 /// All texts of one run: definition files, and expressions of the command line.
 /// Clones are cheap.
+///
+/// ```
+/// use pmderive::{SourceMap, Span};
+///
+/// let mut sources = SourceMap::default();
+/// let id = sources.add("shop.conf", "shop.load = hinv.ncpu\n");
+/// let span = Span::new(id, 12, 21);
+/// assert_eq!(sources.slice(span), "hinv.ncpu");
+/// assert_eq!(sources.start_of(span), (1, 13), "line and column");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     next: u32,

@@ -30,7 +30,7 @@ pub struct TestFile {
     /// True if the file decides about extensions instead of folders.
     pub has_extensions: bool,
     /// The settings of the definition files' folders; filled by `read_settings`.
-    pub folders: Folders,
+    pub(crate) folders: Folders,
     /// Definition files and directories.
     pub files: Vec<Spanned<PathBuf>>,
     /// Definitions in the file itself.

@@ -150,7 +150,7 @@ impl<'t> Fleet<'t> {
     {
         let source = series::source(self.file, case, &host.samples);
         let shared = Definitions::from(hosts.clone());
-        let mut session = Session::new(Arc::clone(engine), shared, source);
+        let mut session = Session::new(Arc::clone(engine), shared, source).expect("one language");
         let selection: Vec<&Registered> = operands_of(&self.definitions, hosts, false);
         let mut found = Diagnostics::default();
         session.choose(&selection, &mut found)?;

@@ -214,7 +214,8 @@ impl<'t> Tester<'t> {
             let mut found = Diagnostics::default();
             let source = series::source(self.file, case, &case.samples);
             let shared = Definitions::from(self.registry.clone());
-            let mut session = Session::new(Arc::clone(engine), shared, source);
+            let mut session =
+                Session::new(Arc::clone(engine), shared, source).expect("one language");
             session.choose(selection, &mut found)?;
             let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
             Ok(RunningCase { backend, session, space: Space::default(), mistakes })

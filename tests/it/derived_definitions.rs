@@ -202,7 +202,7 @@ fn a_context_over_a_context() {
     let inner_pmid = pmid(&mut inner, "in.a");
     let shared = shared(Dialect::Fixed, &[("out.a", "in.a * 1000")]);
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-    let mut outer = Session::new(engine, shared, inner);
+    let mut outer = Session::new(engine, shared, inner).expect("one language");
     let found = outer.lookup_names(&["in.a", "out.a"]).expect("memory does not fail");
     assert_eq!(found, [Err(PmStatus::NAME), Ok(inner_pmid)]);
     let list = FetchList::new(vec![inner_pmid], vec![]);

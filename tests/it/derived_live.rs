@@ -44,7 +44,7 @@ fn context(pmcd: &RealPmcd, shared: &Arc<Definitions>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
     let spec = format!("unix:{}", pmcd.socket.display());
     let source = HostContext::open(&spec.parse().expect("a host")).expect("a running pmcd");
-    Session::new(Arc::new(engine), Arc::clone(shared), source)
+    Session::new(Arc::new(engine), Arc::clone(shared), source).expect("one language")
 }
 
 /// What a tool of PCP prints with the definitions in a file.

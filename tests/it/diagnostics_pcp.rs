@@ -101,7 +101,7 @@ fn said(
     }
     let archive = case["archive"].as_str()?;
     let archive = opened.entry(archive.to_owned()).or_insert_with(|| {
-        ArchiveContext::open(&archives.join(archive)).expect("a readable archive")
+        ArchiveContext::open(archives.join(archive)).expect("a readable archive")
     });
     let selection: Vec<_> = registry.definitions().iter().map(|one| &**one).collect();
     let compiled = Engine::new(dialect, Backend::Interp)

@@ -23,7 +23,7 @@ use crate::choosing::choosing;
 
 fn archive(name: &str) -> ArchiveContext {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
-    ArchiveContext::open(&archives.join(name)).expect("an archive of the repository")
+    ArchiveContext::open(archives.join(name)).expect("an archive of the repository")
 }
 
 fn registry(definitions: &str) -> Registry {

@@ -16,7 +16,7 @@ const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true 
 
 fn program(texts: &[&str]) -> std::sync::Arc<Program> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
-    let mut archive = ArchiveContext::open(&path).expect("an archive of the repository");
+    let mut archive = ArchiveContext::open(path).expect("an archive of the repository");
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let registry = Registry::new(LANGUAGE);
     let parsed: Vec<_> = texts

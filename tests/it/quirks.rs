@@ -237,8 +237,7 @@ fn over_archives() {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
     let answers = DIALECTS.map(|(dialect, _)| {
         let answer = |case: &Case| {
-            let mut source =
-                ArchiveContext::open(&archives.join(&case.source)).expect("an archive");
+            let mut source = ArchiveContext::open(archives.join(&case.source)).expect("an archive");
             if dialect != Dialect::Fixed {
                 source.look_up_instances_by_beginning();
             }

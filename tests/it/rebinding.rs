@@ -65,7 +65,8 @@ impl Client {
         }
         let engine = Arc::new(Engine::new(dialect, Backend::Interp));
         let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-        let mut session = Session::new(engine, shared, source.expect("a connection"));
+        let mut session =
+            Session::new(engine, shared, source.expect("a connection")).expect("one language");
         let names = DEFINITIONS.map(|(name, _)| name);
         let pmids = session.lookup_names(&names).expect("answers");
         let pmids = pmids.into_iter().map(|pmid| pmid.expect("registered")).collect();
@@ -297,7 +298,8 @@ fn profiles_hold_for_operands() {
     shared.register("d.each", "n.disk + 1").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-    let mut session = Session::new(engine, shared, source.expect("a connection"));
+    let mut session =
+        Session::new(engine, shared, source.expect("a connection")).expect("one language");
     let pmids: Vec<Pmid> = session
         .lookup_names(&["d.sum", "d.each"])
         .expect("answers")
@@ -403,7 +405,8 @@ fn a_metric_that_changes_harms_no_later_definition() {
             let definitions = Arc::new(Definitions::new(dialect));
             definitions.register("z.a", "m.x + 1").expect("a good definition");
             let engine = Engine::new(dialect, Backend::default());
-            let mut session = Session::new(engine, Arc::clone(&definitions), source);
+            let mut session =
+                Session::new(engine, Arc::clone(&definitions), source).expect("one language");
             let pmids = |session: &mut Session<_>, names: &[&str]| -> Vec<Pmid> {
                 let found = session.lookup_names(names).expect("answers");
                 found.into_iter().map(|pmid| pmid.expect("registered")).collect()
@@ -467,7 +470,7 @@ fn a_descriptor_of_another_metric_is_an_error() {
     for (name, text) in [("z.x", "m.x + 1"), ("z.y", "m.y + 1"), ("z.both", "m.x + m.y")] {
         definitions.register(name, text).expect("a good definition");
     }
-    let mut session = Session::new(Engine::default(), definitions, source);
+    let mut session = Session::new(Engine::default(), definitions, source).expect("one language");
     let found = session.lookup_names(&["z.x", "z.y", "z.both"]).expect("answers");
     let pmids: Vec<Pmid> = found.into_iter().map(|pmid| pmid.expect("registered")).collect();
     let sets = session.fetch_values(&pmids).expect("values").sets;

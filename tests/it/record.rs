@@ -565,7 +565,8 @@ impl Rig {
         }
         let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
         let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-        let mut context = Session::new(engine, shared, source.expect("a connection"));
+        let mut context =
+            Session::new(engine, shared, source.expect("a connection")).expect("one language");
         let folder = tempfile::tempdir().expect("a folder");
         let recording = Recording {
             base: folder.path().join("out"),

@@ -45,7 +45,8 @@ fn the_next_sample_brings_a_change_that_was_held_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let base = folder.path().join("again");
     let source = MemorySource::new("shop", metadata, feed);
-    let session = Session::new(Engine::default(), Arc::new(Definitions::default()), source);
+    let session = Session::new(Engine::default(), Arc::new(Definitions::default()), source)
+        .expect("one language");
     let recording = Recording {
         base: base.clone(),
         version: Version::V3,

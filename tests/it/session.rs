@@ -11,6 +11,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Definitions, Engine, Registry, Session};
 use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::model::{
     InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, RawValueRef, Semantics,
     TextKind, TextSubject, ValueType,
@@ -318,10 +319,10 @@ fn twenty_thousand_of_an_archive() {
     registry.add_text(file, &sources, &mut diagnostics);
     assert!(diagnostics.is_empty());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-types");
-    let archive = ArchiveContext::open(&path).expect("an archive of the repository");
+    let archive = ArchiveContext::open(path).expect("an archive of the repository");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let shared = Arc::new(Definitions::with(registry, sources));
-    let mut context = Session::new(engine, shared, archive);
+    let mut context = Session::new(engine, shared, archive).expect("one language");
     let names = context.traverse("many").expect("an archive of the repository");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let pmids = context.lookup_names(&names).expect("an archive of the repository");
@@ -377,7 +378,7 @@ fn results_do_not_depend_on_those_before() {
         let mut contexts = [(); 2].map(|()| {
             let archive = ArchiveContext::open(&path).expect("an archive of the repository");
             let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-            Session::new(engine, Arc::clone(&shared), archive)
+            Session::new(engine, Arc::clone(&shared), archive).expect("one language")
         });
         let derived: Vec<&str> = derived.iter().map(String::as_str).collect();
         let derived = contexts[0].lookup_names(&derived).expect("they are known");
@@ -410,4 +411,15 @@ fn results_do_not_depend_on_those_before() {
         }
     }
     assert_eq!(compared, 1800);
+}
+
+#[test]
+fn an_engine_and_definitions_of_two_languages_make_no_session() {
+    let engine = Engine::new(Dialect::Pcp6_0, Backend::Interp);
+    let error = Session::new(engine, Definitions::default(), LocalContext::new());
+    assert_eq!(
+        error.expect_err("two languages").to_string(),
+        "the engine is for definitions in another language: it has the dialect of 6.0 without \
+         extensions, the definitions have the default dialect without extensions"
+    );
 }

@@ -182,8 +182,10 @@ impl MemoryMetadata {
         true
     }
 
-    /// Identifier of the metric with a name, or `PM_ERR_NONLEAF` or
-    /// `PM_ERR_NAME`.
+    /// Identifier of the metric with a name.
+    ///
+    /// # Errors
+    /// `PM_ERR_NONLEAF` for a name of a group, `PM_ERR_NAME` for an unknown one.
     pub fn pmid_of(&self, name: &str) -> Result<Pmid, PmStatus> {
         match self.names.get(name) {
             Some(named) => Ok(named.pmid),
@@ -213,7 +215,10 @@ impl MemoryMetadata {
     }
 
     /// Help text. If there is only one line of text, it serves as the help text
-    /// too. `PM_ERR_TEXT` if there is no text.
+    /// too.
+    ///
+    /// # Errors
+    /// `PM_ERR_TEXT` if there is no text.
     pub fn text(&self, of: TextSubject, kind: TextKind) -> Result<&str, PmStatus> {
         let text = self.own_text(of, kind).or_else(|| self.own_text(of, TextKind::OneLine));
         text.ok_or(PmStatus::TEXT)
@@ -224,9 +229,11 @@ impl MemoryMetadata {
         self.texts.get(&(of, kind)).map(|text| &**text)
     }
 
-    /// Labels of a level. `PM_ERR_NOLABELS` while the source has no labels at
-    /// all. `PM_ERR_NOAGENT` for a domain without metrics ([`Pmid::domain`]),
-    /// as from pmcd.
+    /// Labels of a level.
+    ///
+    /// # Errors
+    /// `PM_ERR_NOLABELS` while the source has no labels at all. `PM_ERR_NOAGENT` for
+    /// a domain without metrics ([`Pmid::domain`]), as from pmcd.
     pub fn labels(&self, level: LabelLevel) -> Result<&[LabelSet], PmStatus> {
         if self.labels.is_empty() {
             return Err(PmStatus::NOLABELS);
@@ -249,7 +256,10 @@ impl MemoryMetadata {
     }
 
     /// All names at or below `prefix`, in the order in which they were added.
-    /// The empty prefix matches all names. `PM_ERR_NAME` if there are none.
+    /// The empty prefix matches all names.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` if there are none.
     pub fn traverse(&self, prefix: &str) -> Result<Vec<&str>, PmStatus> {
         let mut names: Vec<(&str, NamedMetric)> = self.named_at(prefix).collect();
         if names.is_empty() && !prefix.is_empty() {

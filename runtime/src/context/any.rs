@@ -27,7 +27,7 @@ use pmderive_system::time::TimeBounds;
 /// # #[cfg(all(feature = "archive", feature = "live"))]
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut source = match std::env::args().nth(1) {
-///     Some(archive) => Context::archive(archive.as_ref())?,
+///     Some(archive) => Context::archive(archive)?,
 ///     None => Context::host(&"pcp://web17".parse()?)?,
 /// };
 /// for name in source.traverse("disk")? {
@@ -68,7 +68,7 @@ impl Context {
     /// # Errors
     /// As for [`ArchiveContext::open`].
     #[cfg(feature = "archive")]
-    pub fn archive(path: &Path) -> Result<Context, SourceError> {
+    pub fn archive(path: impl AsRef<Path>) -> Result<Context, SourceError> {
         Ok(Context::Archive(Box::new(ArchiveContext::open(path)?)))
     }
 

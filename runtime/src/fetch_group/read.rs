@@ -105,9 +105,12 @@ pub struct InstanceRow<'g, T: Target> {
 }
 
 impl<'g, T: Target> InstanceRows<'g, T> {
-    /// Status of the metric. [`PmStatus::TOOBIG`]: there are more instances
-    /// than the limit. Otherwise as for [`FetchGroup::get`]; then there are no
-    /// rows, except those of a discrete metric that stayed.
+    /// Status of the metric.
+    ///
+    /// # Errors
+    /// [`PmStatus::TOOBIG`]: there are more instances than the limit. Otherwise as for
+    /// [`FetchGroup::get`]; then there are no rows, except those of a discrete metric
+    /// that stayed.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
     }
@@ -151,9 +154,11 @@ pub struct EventRow<'g, T: Target> {
 }
 
 impl<'g, T: Target> EventRows<'g, T> {
-    /// Status of the metric. [`PmStatus::TOOBIG`]: there are more values than
-    /// the limit. Otherwise as for [`FetchGroup::get`], or a fault in the
-    /// records. A metric without records is not an error.
+    /// Status of the metric. A metric without records is not an error.
+    ///
+    /// # Errors
+    /// [`PmStatus::TOOBIG`]: there are more values than the limit. Otherwise as for
+    /// [`FetchGroup::get`], or a fault in the records.
     pub fn status(&self) -> Result<(), PmStatus> {
         self.slot.map_or(Err(FOREIGN), |slot| slot.status)
     }

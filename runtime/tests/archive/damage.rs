@@ -166,7 +166,7 @@ fn without_a_record_there_are_no_values_but_damage_is_told() {
         ("badlen-3", [Some(PmStatus::LOGREC), Some(PmStatus::LOGREC)]),
     ] {
         let Some(path) = installed("badarchives", name) else { return };
-        let mut context = ArchiveContext::open(&path).expect("the label is good");
+        let mut context = ArchiveContext::open(path).expect("the label is good");
         let mode = Mode::Interpolated { step: 1_000_000_000 };
         context.set_mode(mode, None).expect("archives have it");
         let list = crate::suite::everything(&mut context);
@@ -219,7 +219,7 @@ fn between_values_of_another_type_there_is_a_status() {
 #[test]
 fn reading_goes_on_behind_damage_and_reports_a_gap() {
     let Some(path) = installed("badarchives", "badlen-1") else { return };
-    let mut context = ArchiveContext::open(&path).expect("the label is good");
+    let mut context = ArchiveContext::open(path).expect("the label is good");
     let list = FetchList::new(Vec::new(), Vec::new());
     let mut batch = ResultBatch::default();
     let error = context.fetch(&list, &mut batch).expect_err("the first record is damaged");
@@ -237,6 +237,6 @@ fn reading_goes_on_behind_damage_and_reports_a_gap() {
 #[test]
 fn every_sound_archive_of_the_test_suite_opens() {
     for path in all_installed("archives") {
-        ArchiveContext::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        ArchiveContext::open(path).unwrap_or_else(|error| panic!("{error}"));
     }
 }

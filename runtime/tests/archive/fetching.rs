@@ -93,7 +93,7 @@ fn every_member_opens_the_archive() {
         member.push(suffix);
         assert_eq!(stamps(&mut open(Path::new(&member))).len(), 24);
     }
-    let error = ArchiveContext::open(&own("own-nothing")).expect_err("there is none");
+    let error = ArchiveContext::open(own("own-nothing")).expect_err("there is none");
     assert_eq!(error.status(), PmStatus(-2));
 }
 

@@ -246,7 +246,7 @@ fn what_is_followed_is_what_the_finished_archive_has() {
                         Some(context) => context,
                         None => {
                             // Too little of it is there at first.
-                            let Ok(mut early) = ArchiveContext::open(&writer.base()) else {
+                            let Ok(mut early) = ArchiveContext::open(writer.base()) else {
                                 continue;
                             };
                             early.set_mode(mode, None).expect("archives have it");
@@ -297,7 +297,7 @@ fn an_archive_that_has_grown_is_as_one_opened_now() {
         let mut turn = 0;
         while writer.write() {
             turn += 1;
-            let Ok(mut now) = ArchiveContext::open(&writer.base()) else { continue };
+            let Ok(mut now) = ArchiveContext::open(writer.base()) else { continue };
             let again = || open(&writer.base());
             // The same contexts all the time, against new ones.
             let old = record_by_record.get_or_insert_with(again);

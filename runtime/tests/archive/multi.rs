@@ -315,13 +315,13 @@ fn archives_that_do_not_fit_together_are_refused() {
         (&["none", "neither"], PmStatus::LOGFILE, "none of the archives can be used"),
     ];
     for (names, status, message) in cases {
-        let error = ArchiveContext::open(&list(folder.path(), names)).expect_err("refused");
+        let error = ArchiveContext::open(list(folder.path(), names)).expect_err("refused");
         assert_eq!(error.status(), *status, "{names:?}: {error}");
         assert!(error.to_string().contains(message), "{names:?}: {error}");
     }
     // An overlap shows where the reader leaves one archive for the other.
     let mut context =
-        ArchiveContext::open(&list(folder.path(), &["overlapping", "b"])).expect("opens");
+        ArchiveContext::open(list(folder.path(), &["overlapping", "b"])).expect("opens");
     let all = fetched(&mut context);
     let after: Vec<_> = (210..215).map(|second| Ok((second, second == 210))).collect();
     let before: Vec<_> = (200..210).map(|second| Ok((second, false))).collect();

@@ -320,7 +320,7 @@ fn what_cannot_be_connected_to_says_why() {
         HostContext::open_with(&spec, options).expect_err("no connection").to_string()
     };
     let nowhere = ConnectOptions { socket: "/nowhere/socket".into(), ports: vec![1], ..options() };
-    let help = "is pmcd running? `--local` gives metrics of this machine without PCP";
+    let help = "is pmcd running?";
     let both = format!(
         "cannot connect to /nowhere/socket or localhost:1: Connection refused (os error 111); {help}"
     );

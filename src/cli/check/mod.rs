@@ -20,8 +20,7 @@ use pmderive_runtime::source::MetadataSource;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Examination, Registered, report_cycles};
 use crate::lint::{
-    apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
-    notation_of_others, seen_whole,
+    self, Linted, apply_allowances, missing_instances, notation_of_others, seen_whole,
 };
 use crate::text::Span;
 
@@ -223,16 +222,15 @@ fn lints(
 ) -> Diagnostics {
     let CommandDefinitions { sources, registry, .. } = definitions;
     let mut found = Diagnostics::default();
-    lint_expressions(selection, examination, sources, &mut found);
     let named = names.iter().filter_map(|name| registry.get(name.trim()));
     let unnamed = definitions.selection().into_iter().filter(|one| !one.is_named);
     let mut wanted: Vec<&Registered> = named.chain(unnamed).collect();
     if !wanted.is_empty() {
         wanted.extend(fleet.operands(registry));
     }
-    lint_definitions(registry, selection, &wanted, &mut found);
+    let (wanted, texts) = (&wanted[..], &definitions.own_texts()[..]);
+    lint::all(&Linted { registry, selection, wanted, examination, texts, sources }, &mut found);
     fleet.lint(aggregates, sources, &mut found);
-    lint_comments(definitions.own_texts(), registry.language(), sources, &mut found);
     found
 }
 

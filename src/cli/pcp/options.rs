@@ -114,7 +114,7 @@ impl PcpOptions {
             }
             None => WithNameSpace::own(source),
         };
-        let context = Session::new(engine, shared, source);
+        let context = Session::new(engine, shared, source).expect("one language");
         let mut source = ToolSource {
             context,
             dialect,

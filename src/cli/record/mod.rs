@@ -76,7 +76,8 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
     let is_archive = recording.is_archive;
     let backend = arguments.backend.for_evaluations(arguments.samples);
     let engine = Arc::new(Engine::of_this_machine(arguments.definitions.language(), backend));
-    let mut context = Session::new(Arc::clone(&engine), definitions.shared(), source);
+    let mut context =
+        Session::new(Arc::clone(&engine), definitions.shared(), source).expect("one language");
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     let refused = refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?;

@@ -124,7 +124,8 @@ impl<'r> Run<'r> {
         let mut selection = definitions.selection();
         warn_of_instances(definitions, &selection, &engine, &mut source, messages)?;
         let mut diagnostics = Diagnostics::default();
-        let mut session = Session::new(Arc::clone(&engine), definitions.shared(), source);
+        let mut session =
+            Session::new(Arc::clone(&engine), definitions.shared(), source).expect("one language");
         session.choose(&selection, &mut diagnostics)?;
         let mut diagnostics = definitions.hidden_by_mistake(diagnostics);
         let left_out = definitions.leave_out(&mut diagnostics);

@@ -47,7 +47,7 @@ pub use self::sample::Sample;
 pub(super) use self::shared_parts::SessionParts;
 use super::definitions::Member;
 use super::{Definitions, Engine, Snapshot};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::syntax::ControlOption;
 
 /// A source with the derived metrics of a registry. It corresponds to a context
@@ -64,7 +64,7 @@ use crate::syntax::ControlOption;
 /// use pmderive::runtime::source::{FetchList, FetchSource, MetadataSource};
 /// use pmderive::{Definitions, Engine, Reading, Session, Space};
 ///
-/// let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new());
+/// let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new())?;
 /// session.definitions().register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
 ///
 /// let pmids = session.lookup_names(&["my.load", "hinv.ncpu"])?;
@@ -86,7 +86,7 @@ use crate::syntax::ControlOption;
 /// ```
 /// # use pmderive::runtime::local::LocalContext;
 /// # use pmderive::{Definitions, Diagnostics, Engine, Session, Space};
-/// # let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new());
+/// # let mut session = Session::new(Engine::default(), Definitions::default(), LocalContext::new())?;
 /// // A text beside those of the definitions, so that diagnostics can point into all.
 /// let mut snapshot = session.definitions().snapshot();
 /// let mut diagnostics = Diagnostics::default();
@@ -175,6 +175,19 @@ pub struct Space {
     places: Vec<SetPlace>,
 }
 
+/// An engine and definitions of different languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the engine is for definitions in another language: it has {engine}, the definitions have \
+     {definitions}"
+)]
+pub struct LanguageMismatch {
+    /// The engine's language.
+    pub engine: Language,
+    /// The language of the definitions.
+    pub definitions: Language,
+}
+
 /// Most fetches in place of one whose reply announces changes of metadata.
 const MOST_REPEATED: usize = 2;
 
@@ -185,22 +198,25 @@ impl<S: FetchSource> Session<S> {
     /// A source with derived metrics (pmNewContext(3)). The session also sees definitions that
     /// are registered later. Sessions with the same [`Arc`]s share compiled parts.
     ///
-    /// # Panics
+    /// # Errors
     /// Engine and definitions have different languages: values would be of two dialects.
     pub fn new(
         engine: impl Into<Arc<Engine>>,
         definitions: impl Into<Arc<Definitions>>,
         source: S,
-    ) -> Session<S> {
+    ) -> Result<Session<S>, LanguageMismatch> {
         let (engine, shared) = (engine.into(), definitions.into());
-        assert_eq!(engine.language(), shared.language(), "languages of engine and definitions");
+        let (engines, definitions) = (engine.language(), shared.language());
+        if engines != definitions {
+            return Err(LanguageMismatch { engine: engines, definitions });
+        }
         let member = Arc::new(Member::default());
         shared.join(&member);
         let epoch = source.metadata_epoch();
         let seen = (shared.version(), 0);
         let scope = shared.snapshot();
         member.known.store(scope.registry.given(), Ordering::Release);
-        Session {
+        Ok(Session {
             engine,
             source,
             seen,
@@ -225,7 +241,7 @@ impl<S: FetchSource> Session<S> {
                 evaluations: 0,
                 before: FetchEvents::default(),
             },
-        }
+        })
     }
 
     /// The source without derived metrics.

@@ -15,6 +15,33 @@ use crate::engine::metric::Metric;
 
 /// The result of one fetch of the chosen metrics, see
 /// [`Session::sample`](super::Session::sample).
+///
+/// ```
+/// use pmderive::runtime::archive::ArchiveContext;
+/// use pmderive::{Definitions, Diagnostics, Engine, Session, Space};
+///
+/// let definitions = Definitions::default();
+/// definitions.register("shop.reads", "rate(disk.dev.read)")?;
+/// let registry = definitions.snapshot().registry;
+/// let archive = ArchiveContext::open("tests/archives/own-fleet")?;
+/// let mut session = Session::new(Engine::default(), definitions, archive)?;
+/// session.choose(&registry.all(), &mut Diagnostics::default())?;
+/// let mut space = Space::default();
+/// // The first sample has no rates.
+/// session.sample(&mut space)?;
+/// let mut sample = session.sample(&mut space)?;
+/// let domains = sample.domains()?;
+/// for (metric, domain) in sample.metrics.iter().zip(&domains) {
+///     let (Some(output), Some(domain)) = (metric.output, domain) else { continue };
+///     for (instance, rate) in sample.values.get(output).iter() {
+///         println!("{} of {:?}: {rate:?}", metric.name, domain.name(instance));
+///     }
+/// #   assert_eq!(sample.values.get(output).iter().count(), domain.len());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`ReportSample`](crate::engine::ReportSample) tells why a metric has no values.
 #[derive(Debug)]
 pub struct Sample<'s, S> {
     /// The metrics, in the order of the request.
@@ -132,6 +159,9 @@ impl<S: FetchSource> Sample<'_, S> {
     /// one of `ids`, the source is asked again, and an archive also for names
     /// at other times. The source is also asked again about an instance that
     /// the sample before lacks: its identifier may have had another name.
+    ///
+    /// # Errors
+    /// The source failed. The inner error is its status for the domain.
     pub fn instance_names(&mut self, indom: InDom, ids: &[i32]) -> OneAnswer<Arc<InstanceDomain>> {
         let found = self.find_names(indom, ids);
         *self.lost |= found.as_ref().is_err_and(SourceError::is_transient);

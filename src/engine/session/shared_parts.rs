@@ -217,6 +217,7 @@ mod tests {
             }
             let source = MemorySource::new("items", metadata, Items);
             Session::new(Arc::clone(&self.engine), Arc::clone(&self.shared), source)
+                .expect("one language")
         }
 
         /// Number of kinds of checked definitions and of lists in use.

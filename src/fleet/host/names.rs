@@ -95,11 +95,7 @@ fn instances(ids: Box<[InstId]>, known: Option<&DomainNames>) -> Instances {
 /// The labels of a set: texts without their quotes, other values as in JSON.
 pub fn labels_of(set: Option<&LabelSet>) -> Labels {
     let labels = set.into_iter().flat_map(LabelSet::labels);
-    let label = |label: pmderive_runtime::model::Label<'_>| {
-        let text = serde_json::from_str::<String>(label.value);
-        (label.name.to_owned(), text.unwrap_or_else(|_| label.value.to_owned()))
-    };
-    labels.map(label).collect()
+    labels.map(|label| (label.name.to_owned(), label.text().into_owned())).collect()
 }
 
 #[cfg(test)]

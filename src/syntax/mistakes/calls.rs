@@ -110,7 +110,7 @@ impl Call {
             diagnostic.help = match function {
                 Token::Aggregate(_) => Some(format!(
                     "`{name}()` combines the instances of one metric, as in \
-                     `{name}(disk.dev.read)`; combine the results, or use --extensions"
+                     `{name}(disk.dev.read)`; combine the results, or use extensions"
                 )),
                 Token::NameTemporal(_) => {
                     Some(format!("expressions within `{name}()` are understood from version 7 on"))

@@ -67,7 +67,7 @@ impl Call {
                 let text = repair.slice(first, last);
                 let meant = if text.len() <= MAX_TEXTS { text } else { "..." };
                 error.help(format!(
-                    "a comparison is 1 or 0, so with --extensions their sum counts: `sum({meant})`"
+                    "a comparison is 1 or 0, so with extensions their sum counts: `sum({meant})`"
                 ))
             }
             Token::Defined => {
@@ -111,7 +111,7 @@ impl Call {
             return match repair.language.extensions {
                 true => error.help(format!("did you mean `{meant}`?")).guess(call, meant),
                 false => {
-                    error.help(format!("over a window of time it is `{meant}`, with --extensions"))
+                    error.help(format!("over a window of time it is `{meant}`, with extensions"))
                 }
             };
         }

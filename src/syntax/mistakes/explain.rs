@@ -326,7 +326,7 @@ fn misplaced_text(span: Span) -> Diagnostic {
 /// The mistake of a text without a comparison.
 fn lone_text(span: Span) -> Diagnostic {
     Diagnostic::error(Code::UnexpectedToken, span, "a text cannot be an operand")
-        .help("values are numbers; a text is only compared, by `==` or `!=`, with --extensions")
+        .help("values are numbers; a text is only compared, by `==` or `!=`, with extensions")
 }
 
 /// The mistake of a text where the language has no texts. It may be the name of

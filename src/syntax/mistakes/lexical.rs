@@ -438,7 +438,7 @@ const JOINS_LATER: &str =
 
 /// Advice about `^` and `**`.
 pub(super) const NO_POWER: &str =
-    "there is no power operator: multiply, or use pow(), which needs --extensions";
+    "there is no power operator: multiply, or use pow(), which needs extensions";
 
 /// Advice about a character that other languages use.
 fn advice(character: char) -> Option<&'static str> {
@@ -566,7 +566,7 @@ fn stuck_number(spelling: &str, span: Span, language: Language) -> Diagnostic {
                 diagnostic(message).help(help).fix(span, plain)
             }
             _ => diagnostic(message)
-                .help("with --extensions they have, as far as double precision goes"),
+                .help("with extensions they have, as far as double precision goes"),
         };
     }
     if let Some((text, is_certain)) = without_suffix(spelling) {

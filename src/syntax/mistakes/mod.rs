@@ -113,7 +113,7 @@ fn needs_extensions(
             let span = origin.span(at.start, at.end);
             diagnostics.push(
                 Diagnostic::error(Code::UnknownFunction, span, message)
-                    .help(format!("`{name}()` needs --extensions")),
+                    .help(format!("`{name}()` needs extensions")),
             );
         }
         if at.token == Token::By {
@@ -133,7 +133,7 @@ fn needs_extensions(
             let span = origin.span(at.start, end);
             diagnostics.push(
                 Diagnostic::error(Code::MisplacedBy, span, message)
-                    .label(span, "groups of hosts, which need --extensions and a fleet")
+                    .label(span, "groups of hosts, which need extensions and a fleet")
                     .help(match &change {
                         Some(_) => "an aggregate takes a name; leave the labels out".to_owned(),
                         None => format!("leave the labels out; write `{before}`"),

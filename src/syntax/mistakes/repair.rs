@@ -16,7 +16,7 @@ pub const MAX_REPORTS: usize = 20;
 
 /// Advice in place of windows of time.
 pub(crate) const WINDOWS: &str = "leave it out: `rate()` and `delta()` look back to the sample \
-     before, and with --extensions `avg_over(x, \"5 min\")` and the like further";
+     before, and with extensions `avg_over(x, \"5 min\")` and the like further";
 
 /// A mistake at tokens in the wrong place.
 pub(super) fn unexpected(span: Span, message: impl Into<String>) -> Diagnostic {

@@ -117,7 +117,7 @@ impl<'t> Repair<'_, 't> {
         }
         told(match habits::is_understood(&meant, self.language) {
             true => error.meant(self.span(index, call.close), Some(&meant), ""),
-            false => error.help(format!("did you mean `{meant}`, which needs --extensions?")),
+            false => error.help(format!("did you mean `{meant}`, which needs extensions?")),
         })
     }
 
@@ -167,11 +167,11 @@ impl<'t> Repair<'_, 't> {
             |meant: &str| !self.language.extensions && functions::named(meant).is_some();
         match meant {
             Some(meant) if is_extension(meant) && meant == name => {
-                diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));
+                diagnostic = diagnostic.help(format!("`{name}()` needs extensions"));
             }
             Some(meant) if is_extension(meant) => {
                 diagnostic =
-                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"));
+                    diagnostic.help(format!("did you mean `{meant}`, which needs extensions?"));
             }
             Some("novalue") if name == "novalue" => {
                 diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");

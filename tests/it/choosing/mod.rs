@@ -15,7 +15,7 @@ pub fn choosing<S: FetchSource>(
     diagnostics: &mut Diagnostics,
 ) -> Result<Session<S>, SourceError> {
     let shared = Definitions::from(registry.clone());
-    let mut session = Session::new(engine, shared, source);
+    let mut session = Session::new(engine, shared, source).expect("one language");
     session.choose(selection, diagnostics)?;
     Ok(session)
 }

@@ -7,10 +7,7 @@ use pmderive::SourceMap;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
-use pmderive::lint::{
-    apply_allowances, lint_comments, lint_definitions, lint_expressions, missing_instances,
-    seen_whole,
-};
+use pmderive::lint::{self, Linted, apply_allowances, missing_instances, seen_whole};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
@@ -90,9 +87,15 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
     if asked.lint {
         let wanted: Vec<&Registered> =
             asked.wanted.into_iter().filter_map(|name| registry.get(name)).collect();
-        lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
-        lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
-        lint_comments([source], language, &sources, &mut diagnostics);
+        let linted = Linted {
+            registry: &registry,
+            selection: &selection,
+            wanted: &wanted,
+            examination: Some(&examination),
+            texts: &[source],
+            sources: &sources,
+        };
+        lint::all(&linted, &mut diagnostics);
     }
     let mut linted = seen_whole(&selection, &examination);
     linted.retain(|_| asked.lint);

@@ -29,7 +29,7 @@ fn the_switch_is_needed() {
             read(&format!("t.a = {}\n", function.example.call), Dialect::Fixed.into());
         assert!(registry.get("t.a").is_none(), "{}", function.name);
         let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
-        assert_eq!(help, [format!("`{}()` needs --extensions", function.name)]);
+        assert_eq!(help, [format!("`{}()` needs extensions", function.name)]);
     }
 }
 
@@ -42,7 +42,7 @@ fn the_switch_is_needed_for_groups() {
         assert!(registry.get("t.a").is_none());
         let labels = diagnostics.iter().flat_map(|one| &one.labels);
         let labels: Vec<&str> = labels.map(|label| &*label.text).collect();
-        assert_eq!(labels, ["groups of hosts, which need --extensions and a fleet"]);
+        assert_eq!(labels, ["groups of hosts, which need extensions and a fleet"]);
         let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
         assert_eq!(help, ["leave the labels out; write `sum(disk.dev.total)`"]);
         let (registry, _, diagnostics) = read(text, Language { dialect, extensions: true });

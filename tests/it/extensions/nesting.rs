@@ -59,7 +59,7 @@ fn operands_that_nobody_asked_for_are_not_missed() {
     let values = |names: &[&str]| {
         let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
         let shared = Arc::new(Definitions::with(registry.clone(), sources.clone()));
-        let mut session = Session::new(engine, shared, archive("own-dyn"));
+        let mut session = Session::new(engine, shared, archive("own-dyn")).expect("one language");
         let pmids = session.lookup_names(names).expect("a readable archive");
         let pmids: Vec<_> = pmids.into_iter().map(|pmid| pmid.expect("a name")).collect();
         let (list, mut batch) = (FetchList::new(pmids, Vec::new()), ResultBatch::default());

@@ -22,7 +22,7 @@ pub fn backends() -> Vec<Backend> {
 
 pub fn archive(name: &str) -> ArchiveContext {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
-    ArchiveContext::open(&archives.join(name)).expect("an archive of the repository")
+    ArchiveContext::open(archives.join(name)).expect("an archive of the repository")
 }
 
 /// Definitions with what was found wrong in their text.

@@ -129,7 +129,8 @@ fn what_is_asked_together_goes_on_together() {
         for is_replaced in [false, true] {
             let shared = shared(dialect, SOME);
             let engine = Arc::new(Engine::new(dialect, Backend::Interp));
-            let mut context = Session::new(engine, shared, source(is_replaced));
+            let mut context =
+                Session::new(engine, shared, source(is_replaced)).expect("one language");
             // Once everything is bound.
             ask(&mut context, &questions());
             for questions in [questions(), questions().into_iter().rev().collect()] {

@@ -26,7 +26,7 @@ pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<Definitions
 
 pub fn context(shared: &Arc<Definitions>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
-    Session::new(Arc::new(engine), Arc::clone(shared), table_from(0))
+    Session::new(Arc::new(engine), Arc::clone(shared), table_from(0)).expect("one language")
 }
 
 pub fn pmid(context: &mut Context, name: &str) -> Pmid {

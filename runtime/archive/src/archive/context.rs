@@ -76,7 +76,7 @@ impl ArchivePart<'_> {
 /// use pmderive_core::result::ResultBatch;
 /// use pmderive_core::source::{FetchList, FetchSource, MetadataSource};
 ///
-/// let mut archive = ArchiveContext::open("/var/log/pcp/pmlogger/web17/20260704".as_ref())?;
+/// let mut archive = ArchiveContext::open("/var/log/pcp/pmlogger/web17/20260704")?;
 /// let load = archive.lookup_names(&["kernel.all.load"])?.remove(0)?;
 /// let list = FetchList::new(vec![load], vec![]);
 /// let mut batch = ResultBatch::default();
@@ -166,7 +166,7 @@ impl ArchiveContext {
     /// with the status of `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be
     /// used, `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` or a `PM_ERR_LOGCHANGE…` if archives
     /// do not fit together; for a single archive, the status of its problem.
-    pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<ArchiveContext, SourceError> {
         ArchiveContext::open_with(path, OpenOptions::default())
     }
 
@@ -174,7 +174,11 @@ impl ArchiveContext {
     ///
     /// # Errors
     /// As for [`ArchiveContext::open`].
-    pub fn open_with(path: &Path, options: OpenOptions) -> Result<ArchiveContext, SourceError> {
+    pub fn open_with(
+        path: impl AsRef<Path>,
+        options: OpenOptions,
+    ) -> Result<ArchiveContext, SourceError> {
+        let path = path.as_ref();
         let name = escape::path(&path).into_owned();
         let archives = resolve(path, options.max_expanded)?;
         let mut context = ArchiveContext::of(name, archives, options)?;

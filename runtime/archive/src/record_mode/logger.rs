@@ -123,7 +123,7 @@ impl Logger {
         process.try_wait().map_err(|source| RecordError::io(log, source))
     }
 
-    pub fn process_id(&mut self) -> Result<u32, RecordError> {
+    pub fn process_id(&self) -> Result<u32, RecordError> {
         Ok(self.process.as_ref().ok_or(NOT_STARTED)?.id())
     }
 

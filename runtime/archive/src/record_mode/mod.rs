@@ -54,6 +54,9 @@ pub struct Recording {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordHost(usize);
 
+/// The error for a host of another recording.
+const OF_ANOTHER: RecordError = RecordError::Order("the host belongs to another recording");
+
 impl Recording {
     /// Begins a recording (`pmRecordSetup(3)`): creates the folio, and a file with a
     /// unique name beside it. That file holds the replay configuration if `replay` is
@@ -243,8 +246,8 @@ impl Recording {
     ///
     /// # Errors
     /// The logger was not started.
-    pub fn process_id(&mut self, host: RecordHost) -> Result<u32, RecordError> {
-        self.logger(host)?.process_id()
+    pub fn process_id(&self, host: RecordHost) -> Result<u32, RecordError> {
+        self.hosts.get(host.0).ok_or(OF_ANOTHER)?.process_id()
     }
 
     /// The log file of a host's logger.
@@ -263,9 +266,7 @@ impl Recording {
     }
 
     fn logger(&mut self, host: RecordHost) -> Result<&mut Logger, RecordError> {
-        self.hosts
-            .get_mut(host.0)
-            .ok_or(RecordError::Order("the host belongs to another recording"))
+        self.hosts.get_mut(host.0).ok_or(OF_ANOTHER)
     }
 
     fn tell(

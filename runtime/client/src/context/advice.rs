@@ -28,6 +28,8 @@ pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
 /// these elsewhere find it in [`SourceError::Handshake`], and put their own words there.
 #[doc(hidden)]
 pub mod remedies {
+    /// No process answers at the socket of pmcd.
+    pub const START_PMCD: &str = "is pmcd running?";
     /// pmcd demands to know who the user is.
     pub const GIVE_USER: &str =
         "add `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`";
@@ -52,11 +54,6 @@ pub(super) struct Target {
     pub(super) name: String,
     /// Path of the configuration of TLS.
     pub(super) tls_conf: PathBuf,
-}
-
-/// The advice if no process answers at a socket.
-pub(super) fn no_socket() -> &'static str {
-    "is pmcd running? `--local` gives metrics of this machine without PCP"
 }
 
 /// The advice if a host cannot be connected to.

@@ -39,6 +39,24 @@ use crate::transport::{AsyncSocket, Transport};
 /// connects counts as a failed attempt: the next one waits for
 /// [`ConnectOptions::reconnect_delays`], and [`AsyncHostContext::may_connect`] tells when. Other
 /// contexts are not affected.
+///
+/// ```no_run
+/// use pmderive_client::context::AsyncHostContext;
+/// use pmderive_core::result::ResultBatch;
+/// use pmderive_core::source::FetchList;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut host = AsyncHostContext::open(&"web17".parse()?).await?;
+/// let pmids = host.lookup_names(&["hinv.ncpu", "disk.all.read"]).await?;
+/// let list = FetchList::new(pmids.into_iter().collect::<Result<_, _>>()?, Vec::new());
+/// let mut batch = ResultBatch::default();
+/// host.fetch(&list, &mut batch).await?;
+/// for set in batch.parts()[0].sets() {
+///     println!("{}: {:?} values", set.pmid, set.count);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) spec: HostSpec,
     /// Many hosts may share these.
@@ -350,8 +368,11 @@ impl<T: Transport> AsyncHostContext<T> {
 
     /// Changes values at the agents (pmStore(3)). pmcd has only one status for all
     /// values, the inner error; valid values may have been stored nevertheless.
-    /// `PM_ERR_TOOSMALL` if there is no metric, `PM_ERR_BADSTORE` for a metric without
-    /// values, or with values that are partly in place and partly in blocks.
+    ///
+    /// # Errors
+    /// The connection failed. The inner error is pmcd's status, or `PM_ERR_TOOSMALL` if there
+    /// is no metric, `PM_ERR_BADSTORE` for a metric without values, or with values that are
+    /// partly in place and partly in blocks.
     pub async fn store(&mut self, values: &[MetricValues]) -> OneAnswer<()> {
         let request = match StoreRequest::new(values) {
             Ok(request) => request,

@@ -12,8 +12,13 @@ use pmderive_core::source::{
 use super::async_host::AsyncHostContext;
 use crate::transport::Transport;
 
+/// Questions about metadata. Each fails if the connection does. Inside of that is the status of
+/// a single answer, such as `PM_ERR_NAME`.
 impl<T: Transport> AsyncHostContext<T> {
     /// The answer to a question, as the content of its [`Fact`].
+    ///
+    /// # Errors
+    /// The connection failed. The inner error is the status in place of the answer.
     ///
     /// ```no_run
     /// use pmderive_client::context::AsyncHostContext;
@@ -33,6 +38,9 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The answers to several questions, in order, if all have one kind of [`Fact`].
+    ///
+    /// # Errors
+    /// The connection failed.
     pub async fn each<'q, F: TryFrom<Fact>>(
         &mut self,
         questions: impl IntoIterator<Item = Question<'q>>,
@@ -44,16 +52,25 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 
     /// The identifier of each name, in order ([`Question::Pmid`]).
+    ///
+    /// # Errors
+    /// The connection failed.
     pub async fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
         self.each(names.iter().map(|name| Question::Pmid(name))).await
     }
 
     /// The descriptor of each metric, in order ([`Question::Desc`]).
+    ///
+    /// # Errors
+    /// The connection failed.
     pub async fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
         self.each(pmids.iter().map(|pmid| Question::Desc(*pmid))).await
     }
 
     /// The instances of a domain ([`Question::Domain`]).
+    ///
+    /// # Errors
+    /// The connection failed. The inner error is a status, such as `PM_ERR_INDOM`.
     pub async fn instance_domain(
         &mut self,
         indom: InDom,

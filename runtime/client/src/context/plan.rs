@@ -344,7 +344,7 @@ impl Route {
     /// was not found.
     pub(super) fn unreachable(&self, error: io::Error) -> Failure {
         let help = match (&self.address, &self.forward) {
-            (Address::Unix(_), _) => advice::no_socket(),
+            (Address::Unix(_), _) => advice::remedies::START_PMCD,
             (Address::Tcp { .. }, Some(_)) => advice::no_proxy(&error),
             (Address::Tcp { .. }, None) => advice::no_host(&error),
         };

@@ -43,10 +43,24 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 const MAX_FOLDER_FILES: usize = 10_000;
 
 /// Settings of TLS. They are cheap to clone.
+///
+/// ```
+/// use pmderive_client::context::{ConnectOptions, TlsSettings};
+///
+/// # let [authority, chain, key] = ["", "", ""];
+/// // In PEM form, as they may come from a store of secrets.
+/// let tls = TlsSettings::default().with_authorities(authority).with_certificate(chain, key);
+/// let options = ConnectOptions { tls, ..ConnectOptions::default() };
+/// # drop(options);
+/// ```
 #[derive(Clone, Default)]
 pub struct TlsSettings {
     /// The file. Without one, all settings have their defaults.
     conf: Option<PathBuf>,
+    /// Authorities in PEM form, instead of those of the file.
+    authorities: Option<Arc<[u8]>>,
+    /// Certificate of this client and its key in PEM form, instead of those of the file.
+    own: Option<[Arc<[u8]>; 2]>,
     leniency: Leniency,
     prepared: Arc<[OnceLock<Result<PreparedTls, String>>; 2]>,
 }
@@ -69,7 +83,8 @@ impl fmt::Debug for TlsSettings {
 
 impl PartialEq for TlsSettings {
     fn eq(&self, other: &TlsSettings) -> bool {
-        (&self.conf, self.leniency) == (&other.conf, other.leniency)
+        (&self.conf, &self.authorities, &self.own, self.leniency)
+            == (&other.conf, &other.authorities, &other.own, other.leniency)
     }
 }
 
@@ -80,6 +95,27 @@ impl TlsSettings {
     /// their defaults.
     pub fn from_file(path: impl Into<PathBuf>) -> TlsSettings {
         TlsSettings { conf: Some(path.into()), ..TlsSettings::default() }
+    }
+
+    /// Trusts the authorities of a text in PEM form, and no others.
+    #[must_use]
+    pub fn with_authorities(mut self, pem: impl AsRef<[u8]>) -> TlsSettings {
+        self.authorities = Some(pem.as_ref().into());
+        self.prepared = Arc::default();
+        self
+    }
+
+    /// Shows pmcd a certificate of this client, followed by its chain. It and its private key
+    /// are texts in PEM form.
+    #[must_use]
+    pub fn with_certificate(
+        mut self,
+        chain: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+    ) -> TlsSettings {
+        self.own = Some([chain.as_ref().into(), key.as_ref().into()]);
+        self.prepared = Arc::default();
+        self
     }
 
     /// Accepts certificates that no known authority has signed
@@ -99,7 +135,7 @@ impl TlsSettings {
         self
     }
 
-    /// The files and folders that they are made of: `tls.conf` and the files that it names now.
+    /// The files and folders that they may be made of: `tls.conf` and the files that it names now.
     /// They are read once; when one of them changes, other settings have to be made.
     pub fn files(&self) -> Vec<PathBuf> {
         const NAMES: [&str; 6] = [
@@ -147,7 +183,10 @@ impl TlsSettings {
         let is_verified = verify && !matches!(keys.get("tls-verify-clients"), Some("no" | "false"));
         let provider = Arc::new(provider(&keys)?);
         let verifier = if is_verified {
-            let authorities = authorities(&keys)?;
+            let authorities = match &self.authorities {
+                Some(pem) => certificates(pem, &"the text of authorities")?,
+                None => authorities(&keys)?,
+            };
             PeerVerifier::new(authorities, self.leniency, Arc::clone(&provider))?
         } else {
             PeerVerifier::of_anyone(Arc::clone(&provider))
@@ -162,7 +201,8 @@ impl TlsSettings {
             Some((chain, key)) => {
                 let config = builder.with_client_auth_cert(chain, key);
                 let file = escape::path(self.file());
-                (config.map_err(|error| format!("the certificate in {file}: {error}"))?, true)
+                let place = if self.own.is_some() { "memory" } else { &*file };
+                (config.map_err(|error| format!("the certificate in {place}: {error}"))?, true)
             }
         };
         // pmcd ends the connection if a client wants to resume a session.
@@ -174,6 +214,10 @@ impl TlsSettings {
 
     /// The client's certificate and key, if it has any.
     fn own_certificate(&self, keys: &Keys<'_>) -> Result<Option<OwnCertificate>, String> {
+        if let Some([chain, key]) = &self.own {
+            let chain = certificates(chain, &"the text of this client's certificate")?;
+            return Ok(Some((chain, private_key(key, &"the text of its key")?)));
+        }
         match (keys.get("tls-client-cert-file"), keys.get("tls-client-key-file")) {
             (Some(certificate), Some(key)) => own_certificate(certificate, key).map(Some),
             (None, None) => {
@@ -192,10 +236,14 @@ impl TlsSettings {
 type OwnCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn own_certificate(certificate: &str, key: &str) -> Result<OwnCertificate, String> {
-    let chain = certificates(Path::new(certificate))?;
-    let key = PrivateKeyDer::from_pem_slice(&read(Path::new(key))?)
-        .map_err(|error| format!("{key} holds no private key: {error}"))?;
-    Ok((chain, key))
+    let chain = certificates_of(Path::new(certificate))?;
+    Ok((chain, private_key(&read(Path::new(key))?, &key)?))
+}
+
+/// The private key in PEM form in `place`.
+fn private_key(pem: &[u8], place: &dyn fmt::Display) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| format!("{place} holds no private key: {error}"))
 }
 
 /// The keys and values of a file.
@@ -223,7 +271,7 @@ impl<'t> Keys<'t> {
 fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> {
     let (file, folder) = (keys.get("tls-ca-cert-file"), keys.get("tls-ca-cert-dir"));
     let mut found = match file {
-        Some(file) => certificates(Path::new(file))?,
+        Some(file) => certificates_of(Path::new(file))?,
         None => Vec::new(),
     };
     if let Some(folder) = folder {
@@ -233,7 +281,7 @@ fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> 
             // Such folders have the same certificates under several names, and other
             // files.
             if path.is_file() {
-                found.extend(certificates(&path).unwrap_or_default());
+                found.extend(certificates_of(&path).unwrap_or_default());
             }
         }
     }
@@ -246,13 +294,20 @@ fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> 
 }
 
 /// The certificates of a file; at least one.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let bytes = read(path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+fn certificates_of(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    certificates(&read(path)?, &escape::path(&path))
+}
+
+/// The certificates in PEM form in `place`; at least one.
+fn certificates(
+    pem: &[u8],
+    place: &dyn fmt::Display,
+) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(format!("{} holds no certificate in PEM form", escape::path(&path))),
-        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
+        Ok(_) => Err(format!("{place} holds no certificate in PEM form")),
+        Err(error) => Err(format!("{place}: {error}")),
     }
 }
 
@@ -337,6 +392,28 @@ mod tests {
         assert_eq!(suites("tls-ciphers = ECDHE-RSA-AES256-GCM-SHA384:RC4"), Ok(4));
         assert_eq!(suites("tls-ciphersuites = TLS_CHACHA20_POLY1305_SHA256"), Ok(7));
         assert!(suites("tls-ciphersuites = NONE").is_err());
+    }
+
+    #[test]
+    fn texts_in_memory_take_the_place_of_files() {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let params = rcgen::CertificateParams::new(vec!["web1".to_owned()]).expect("parameters");
+        let certificate = params.self_signed(&key).expect("a certificate").pem();
+        let from_file = || TlsSettings::from_file("/nowhere/tls.conf");
+        let settings = from_file().with_authorities(&certificate);
+        assert!(settings != from_file());
+        let client = settings.client("web1", true).expect("settings");
+        assert!(client.is_verified && !client.has_certificate);
+        let settings = settings.with_certificate(&certificate, key.serialize_pem());
+        assert!(settings.client("web1", true).expect("settings").has_certificate);
+        let outcome = |settings: TlsSettings| settings.client("web1", true).map(drop);
+        assert_eq!(
+            outcome(from_file().with_authorities("")),
+            Err("the text of authorities holds no certificate in PEM form".to_owned())
+        );
+        let keyless = outcome(settings.with_certificate(&certificate, ""));
+        let error = keyless.expect_err("no key");
+        assert!(error.starts_with("the text of its key holds no private key: "), "{error}");
     }
 
     #[test]

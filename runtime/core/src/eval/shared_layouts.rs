@@ -71,6 +71,7 @@ impl SharedLayouts {
 
     /// Bytes of the states of hosts' sections, with the instances, each list once.
     /// `seen` has the addresses of the counted lists. Plans do not count.
+    #[doc(hidden)]
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         let states = lock(&self.states).all();
         let of_state = |state: &Arc<State>| {

@@ -110,6 +110,9 @@ impl RawValueRef<'_> {
     ///
     /// # Errors
     /// As [`RawValue::events`].
+    ///
+    /// # Errors
+    /// As for [`RawValue::events`].
     pub fn events(self) -> Result<Vec<EventRecord>, PmStatus> {
         let mut room = [0; 8];
         let (code, bytes) = self.encoded(&mut room).map_err(|_| PmStatus::CONV)?;

@@ -5,6 +5,9 @@
 //! values in it, as `pmGetContextLabels(3)` and its kin deliver it. The places
 //! are checked when a set is made, so reading one cannot fail.
 
+use std::borrow::Cow;
+use std::str::Chars;
+
 use super::{InDom, InstId, PmStatus, Pmid};
 
 /// The level of labels. A label on a later level replaces one with the same
@@ -110,14 +113,78 @@ pub struct LabelPlace {
 }
 
 /// One label of a set.
+///
+/// ```
+/// use pmderive_core::model::{LabelFlags, LabelSet};
+///
+/// let set = LabelSet::parse(r#"{"os":"Debian \"sid\"","cpus":4}"#, LabelFlags::default())?;
+/// let labels: Vec<_> = set.labels().map(|label| (label.name, label.text())).collect();
+/// assert_eq!(labels, [("cpus", "4".into()), ("os", r#"Debian "sid""#.into())]);
+/// # Ok::<(), pmderive_core::model::LabelTextError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'s> {
     /// Name: letters, digits, `_` and `.`.
     pub name: &'s str,
-    /// Value as JSON; a string has its quotes and escapes.
+    /// Value as JSON; a string has its quotes and escapes, see [`Label::text`].
     pub value: &'s str,
     /// The kind of label.
     pub flags: LabelFlags,
+}
+
+impl<'s> Label<'s> {
+    /// The value as text: a string without its quotes and escapes, anything else as it is.
+    pub fn text(&self) -> Cow<'s, str> {
+        unquoted(self.value).unwrap_or(Cow::Borrowed(self.value))
+    }
+}
+
+/// The text of a JSON string. `None` for anything else.
+fn unquoted(json: &str) -> Option<Cow<'_, str>> {
+    let inside = json.trim_matches([' ', '\t', '\n', '\r']);
+    let inside = inside.strip_prefix('"')?.strip_suffix('"')?;
+    if !inside.contains(['"', '\\']) && !inside.contains(|c| c < ' ') {
+        return Some(Cow::Borrowed(inside));
+    }
+    let (mut text, mut rest) = (String::with_capacity(inside.len()), inside.chars());
+    while let Some(c) = rest.next() {
+        text.push(match c {
+            '\\' => escaped(&mut rest)?,
+            '"' | '\0'..' ' => return None,
+            c => c,
+        });
+    }
+    Some(Cow::Owned(text))
+}
+
+/// The character of an escape, after its backslash.
+fn escaped(rest: &mut Chars<'_>) -> Option<char> {
+    Some(match rest.next()? {
+        c @ ('"' | '\\' | '/') => c,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => match utf16_unit(rest)? {
+            high @ 0xd800..0xdc00 => {
+                let low = rest.as_str().strip_prefix("\\u")?;
+                *rest = low.chars();
+                char::decode_utf16([high, utf16_unit(rest)?]).next()?.ok()?
+            }
+            unit => char::from_u32(unit.into())?,
+        },
+        _ => return None,
+    })
+}
+
+/// The number in four hexadecimal digits.
+fn utf16_unit(rest: &mut Chars<'_>) -> Option<u16> {
+    let mut unit = 0;
+    for _ in 0..4 {
+        unit = (unit << 4) | rest.next()?.to_digit(16)?;
+    }
+    u16::try_from(unit).ok()
 }
 
 /// The labels of one subject on one level.
@@ -235,4 +302,33 @@ pub fn label_text(bytes: &[u8]) -> String {
 fn slice(text: &str, offset: u32, len: u32) -> Option<&str> {
     let start = usize::try_from(offset).ok()?;
     text.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_labels_are_those_of_json() {
+        let text = |value| Label { name: "a", value, flags: LabelFlags::default() }.text();
+        for (value, expected) in [
+            (r#""vda""#, "vda"),
+            (r#" "vda" "#, "vda"),
+            (r#""""#, ""),
+            (r#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#""\u00e9 \uD83D\uDE00""#, "\u{e9} \u{1f600}"),
+            ("4", "4"),
+            (r#"["a"]"#, r#"["a"]"#),
+            // What is no JSON stays as it is.
+            (r#"""#, r#"""#),
+            (r#""a\""#, r#""a\""#),
+            (r#""a"b""#, r#""a"b""#),
+            (r#""\x""#, r#""\x""#),
+            (r#""\ud83d""#, r#""\ud83d""#),
+            (r#""\ud83d\u0041""#, r#""\ud83d\u0041""#),
+            ("\"a\nb\"", "\"a\nb\""),
+        ] {
+            assert_eq!(text(value), expected, "{value}");
+        }
+    }
 }

@@ -43,7 +43,7 @@ mod version;
 pub use byte_text::{text_of_bytes, until_nul};
 #[doc(hidden)]
 pub use c_number::trim_c_space;
-pub use c_number::{is_c_space, leading_number};
+pub use c_number::{NumberError, is_c_space, leading_number};
 pub use desc::{MetricDesc, Semantics, ValueType};
 pub use events::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventParameter, EventRecord, native_events,

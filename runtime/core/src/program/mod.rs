@@ -125,6 +125,7 @@ pub struct Program {
 impl Program {
     /// Bytes of its tables. Parts shared with other programs count once: `seen` has the
     /// addresses of the counted parts.
+    #[doc(hidden)]
     pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         size_of::<Program>()
             + size_of_val(&*self.inputs)

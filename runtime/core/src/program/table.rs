@@ -34,7 +34,7 @@ const PIECE: usize = 32;
 impl<T> List<T> {
     /// Bytes of its items, unless it was counted already: `seen` has the addresses of
     /// lists that were. The data that items point to are not counted.
-    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+    pub(crate) fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         if seen.insert(Arc::as_ptr(&self.0).addr()) { size_of_val(&**self.0) } else { 0 }
     }
 
@@ -102,7 +102,7 @@ impl<'l, T> IntoIterator for &'l List<T> {
 impl<T> Table<T> {
     /// Bytes of its items, without pieces that were already counted
     /// ([`List::bytes_unless`]).
-    pub fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
+    pub(crate) fn bytes_unless(&self, seen: &mut FxHashSet<usize>) -> usize {
         let pieces: usize = self.pieces.iter().map(|piece| piece.bytes_unless(seen)).sum();
         size_of_val(&*self.pieces) + pieces
     }

@@ -138,7 +138,7 @@ impl Subject {
         for (suffix, bytes) in &files {
             fs::write(folder.path().join(format!("a.{suffix}")), bytes).expect("space");
         }
-        let mut context = ArchiveContext::open(&folder.path().join("a")).expect("a good archive");
+        let mut context = ArchiveContext::open(folder.path().join("a")).expect("a good archive");
         let list = everything(&mut context);
         let good = |outcomes: Vec<Result<Fetched, SourceError>>| -> Vec<Fetched> {
             outcomes.into_iter().map(|outcome| outcome.expect("it is good")).collect()
@@ -194,7 +194,7 @@ impl Subject {
         fs::write(self.path(suffix), bytes).expect("space");
         let mut result = None;
         let taken = most(|| {
-            let opened = ArchiveContext::open(&self.base());
+            let opened = ArchiveContext::open(self.base());
             result = Some(opened.map(|mut context| work(&mut context)));
         });
         fs::write(self.path(suffix), good).expect("space");

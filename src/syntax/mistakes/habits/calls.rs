@@ -50,7 +50,7 @@ const NO_BUCKETS: &str = "PCP has no buckets, but a quantile of the values of in
 const PREVIOUS: &str = "the value of the previous sample";
 const NO_EDGES: &str = "pmie's; a definition sees the values of a moment, and no edges";
 const NO_WINDOW: &str =
-    "with --extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
+    "with extensions `avg_over()`, `min_over()` and `max_over()` look back in time";
 const ONE_HOST: &str = "a definition is of one host; `serve` and `eval --targets` combine hosts, \
      as in `sum(NAME) by (job)`";
 const NO_ANGLES: &str = "there are no functions of angles";
@@ -59,12 +59,12 @@ const NO_SUMS: &str = "nothing adds up samples; a counter has done so already";
 const NO_NAN: &str = "what cannot be computed has no value; `defined(NAME)` tells whether the source \
      has a metric";
 const NO_CASTS: &str = "types are not converted by hand: `/` always gives a double";
-const PERCENTILE: &str = "with --extensions the 95th percentile of the values of instances is \
+const PERCENTILE: &str = "with extensions the 95th percentile of the values of instances is \
      `quantile(0.95, NAME)`";
 const WHOLE: &str = "`/` gives a double, of which `floor()` makes a whole number";
 const GUARDED: &str = "a metric that may be missing is guarded";
 const COUNTED: &str =
-    "a comparison is 1 or 0, so with --extensions their sum counts: `sum(NAME > 5)`";
+    "a comparison is 1 or 0, so with extensions their sum counts: `sum(NAME > 5)`";
 const TRUTH: &str = "a comparison is 1 or 0, so the least or greatest of them tells";
 
 /// Names outside this list are compared with our own names letter by letter.
@@ -162,7 +162,7 @@ const FOREIGN: &[ForeignCall] = &[
     call("p90", (1, 1), "quantile(0.9, $1)", "of the values of instances"),
     call("p95", (1, 1), "quantile(0.95, $1)", "of the values of instances"),
     call("p99", (1, 1), "quantile(0.99, $1)", "of the values of instances"),
-    call("rank", (1, 9), "", "with --extensions the greatest are `topk(5, NAME)`"),
+    call("rank", (1, 9), "", "with extensions the greatest are `topk(5, NAME)`"),
     call("isnan|is_nan", (1, 1), "", NO_NAN),
     call("nz", (1, 2), "", NO_NAN),
     call("any|some_inst", (1, 1), "max($1)", TRUTH),
@@ -265,7 +265,7 @@ pub(in crate::syntax) fn advise(
     let Some(write) = write else { return Some(advice(note, None)) };
     Some(match understood(&write, language) {
         Understood::WithExtensions if !language.extensions => {
-            advice(&format!("{note}: `{write}`, with --extensions"), None)
+            advice(&format!("{note}: `{write}`, with extensions"), None)
         }
         // The arguments have a mistake, so placeholders replace them.
         Understood::Never => {
@@ -375,7 +375,7 @@ mod tests {
         }
         assert_eq!(write("median", &["a"], false), None);
         let advice = advise("median", &["a"], Dialect::Fixed.into()).expect("a function of others");
-        assert!(advice.note.ends_with("`quantile(0.5, a)`, with --extensions"), "{}", advice.note);
+        assert!(advice.note.ends_with("`quantile(0.5, a)`, with extensions"), "{}", advice.note);
     }
 
     #[test]

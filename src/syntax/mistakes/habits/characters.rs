@@ -286,7 +286,7 @@ impl<'t> Characters<'_, 't> {
         if !is_word && self.is_division(index, last) {
             let diagnostic = self
                 .error(index, last, "`//` is no operator")
-                .help("`/` always gives a double, of which `floor()` makes a whole number, with --extensions")
+                .help("`/` always gives a double, of which `floor()` makes a whole number, with extensions")
                 .guess(self.span(index, last), "/");
             return FoundHabit { diagnostic, last, token: Some(Token::Slash) };
         }

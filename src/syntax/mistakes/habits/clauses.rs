@@ -163,7 +163,7 @@ pub(super) const CLAUSES: &[Clause] = &[
         "%1 mod %2",
         "",
         "there is no operator for remainders",
-        "with --extensions it is `a - b * floor(a / b)`",
+        "with extensions it is `a - b * floor(a / b)`",
     ),
     clause(
         "%1 div %2",

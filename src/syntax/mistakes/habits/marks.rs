@@ -16,7 +16,7 @@ const NO_POWER: &str = "there is no power operator";
 const ONE_EACH: &str =
     "each definition has a line of its own, and an argument stands in its call's parentheses";
 const PATTERN: &str = "`matchinst()` chooses instances by a pattern";
-const REMAINDER: &str = "with --extensions it is `a - b * floor(a / b)`";
+const REMAINDER: &str = "with extensions it is `a - b * floor(a / b)`";
 const SAMPLES: &str = "a window of time";
 const SHELL: &str = "`$0` is the shell's";
 const UNMARKED: &str = "metrics are named as they are, without a mark";

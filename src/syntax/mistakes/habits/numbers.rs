@@ -93,7 +93,7 @@ impl<'t> Characters<'_, 't> {
                 false => ("a", "b"),
             };
             let meant = format!("{a} - {b} * floor({a} / {b})");
-            let diagnostic = diagnostic.help(format!("with --extensions it is `{meant}`"));
+            let diagnostic = diagnostic.help(format!("with extensions it is `{meant}`"));
             let whole = self.origin.span(before.start, right.end);
             let is_whole = is_simple(before.token)
                 && is_simple(right.token)

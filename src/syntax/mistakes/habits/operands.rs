@@ -197,6 +197,6 @@ pub(in crate::syntax) fn text_in_choice(
     let error = unexpected(span, "a text cannot be a branch of `?:`");
     Some(error.help(
         "values are numbers, such as 1 and 0; a text is only compared, by `==` or `!=`, \
-         with --extensions",
+         with extensions",
     ))
 }

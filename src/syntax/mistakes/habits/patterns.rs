@@ -18,7 +18,7 @@ impl<'t> Characters<'_, 't> {
             .error(index, index + 1, format!("`{mark}` is no operator: values match no patterns"))
             .help(
                 "`matchinst()` chooses instances by a pattern; texts are compared as a whole, by \
-                 `==` or `!=`, with --extensions",
+                 `==` or `!=`, with extensions",
             );
         // Without the mark, two operands in a row would be reported as well.
         let token = Some(Token::Equal).filter(|_| last == index + 1);

@@ -126,7 +126,7 @@ impl Characters<'_, '_> {
         let text = binding::enclosed(&text, before, after, self.language);
         match understood(&text, self.language) {
             Understood::WithExtensions if !self.language.extensions => {
-                diagnostic.help(format!("{}: `{text}`, with --extensions", clause.help))
+                diagnostic.help(format!("{}: `{text}`, with extensions", clause.help))
             }
             Understood::Never => diagnostic.help(clause.help),
             _ => {

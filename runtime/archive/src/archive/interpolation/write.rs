@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn layouts_last_across_records() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/archives/own-fleet");
-        let mut context = ArchiveContext::open(&path).expect("a good archive");
+        let mut context = ArchiveContext::open(path).expect("a good archive");
         let pmids = context.lookup_names(&["disk.dev.total", "kernel.all.load"]);
         let pmids = pmids.expect("it knows them").into_iter().flatten().collect();
         let list = FetchList::new(pmids, Vec::new());
