@@ -120,35 +120,6 @@ pub fn tell_damage(archive: &mut ArchiveContext, messages: &Messages) -> usize {
     warnings.len()
 }
 
-/// The damage that was met on the way through an archive.
-#[derive(Default)]
-pub struct DamageMet {
-    last: Option<String>,
-}
-
-impl DamageMet {
-    /// Reports damage, as reading goes on after it. False if there is no way past it: each attempt
-    /// meets damage at the very end again.
-    ///
-    /// # Errors
-    /// The error itself if it is not damage. The tools of PCP 6 stop at damage, too.
-    pub fn pass(&mut self, error: SourceError, messages: &Messages) -> Result<bool, SourceError> {
-        use SourceError::{Damaged, Io, Malformed};
-        if messages.are_of_version_6()
-            || !matches!(error, Damaged { .. } | Io { .. } | Malformed { .. })
-        {
-            return Err(error);
-        }
-        let text = error.to_string();
-        let is_new = self.last.as_ref() != Some(&text);
-        if is_new {
-            messages.damage(&error);
-            self.last = Some(text);
-        }
-        Ok(is_new)
-    }
-}
-
 /// Opens the source of a command that reads no values: the chosen one, or metadata in a file.
 /// `None` if the arguments name neither.
 pub fn open_metadata(

@@ -29,7 +29,6 @@ use super::samples::pace::{Clock as _, Pace, SystemClock};
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::signals::Signals;
-use super::source::DamageMet;
 use super::stop::Stop;
 use crate::diag::Severity;
 use crate::engine::{Engine, Session};
@@ -101,7 +100,6 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<ExitS
         messages,
         patience: Patience::new(Retry::Forever),
         progress,
-        damage: DamageMet::default(),
         empty: 0,
         is_incomplete: false,
     };

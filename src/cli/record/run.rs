@@ -15,7 +15,7 @@ use crate::cli::progress::Progress;
 use crate::cli::samples::pace::{Clock, Pace};
 use crate::cli::samples::patience::Patience;
 use crate::cli::signals::Signals;
-use crate::cli::source::{DamageMet, check_rest, tell_warnings};
+use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::stop::Stop;
 use crate::record::{Extent, Notice, Recorder, RecorderError, Sampled};
 use crate::syntax::counted;
@@ -38,8 +38,6 @@ pub struct RecordingRun<'r> {
     pub progress: Progress,
     /// Patience with a live source that fails.
     pub patience: Patience,
-    /// Damage of an archive.
-    pub damage: DamageMet,
     /// Samples at whose times there was no metric to record.
     pub empty: u64,
     /// True once something was left out.
@@ -84,11 +82,6 @@ impl RecordingRun<'_> {
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
                     let clock = UntilEnd { signals: &self.signals, end: self.end };
                     self.patience.failed(error, &clock, self.messages)?;
-                }
-                Err(RecorderError::Source(error)) if self.pace.is_none() => {
-                    if !self.damage.pass(error, self.messages)? {
-                        break;
-                    }
                 }
                 Err(error) => return Err(error),
             }

@@ -22,7 +22,6 @@ use self::following::Follower;
 use self::pace::{Clock, Pace, SystemClock};
 use self::patience::Patience;
 use super::messages::Messages;
-use super::source::DamageMet;
 use super::stop::Stop;
 
 /// A source that a [`Sampler`] reads.
@@ -43,20 +42,13 @@ pub struct Sampler {
     /// The clock; it may stop the run.
     pub clock: Box<dyn Clock>,
     patience: Patience,
-    damage: DamageMet,
 }
 
 impl Sampler {
     /// Takes samples one right after the other. A live source that fails is
     /// tried again as long as patience lasts.
     pub fn new(patience: Patience) -> Sampler {
-        Sampler {
-            pace: None,
-            follower: None,
-            clock: Box::new(SystemClock),
-            patience,
-            damage: DamageMet::default(),
-        }
+        Sampler { pace: None, follower: None, clock: Box::new(SystemClock), patience }
     }
 
     /// True if there are pauses between samples, so that somebody may wait for each.
@@ -72,10 +64,10 @@ impl Sampler {
     }
 
     /// Takes a sample. `None` at the end of an archive that is not followed, and once the clock is
-    /// over. Damage of an archive is reported, and reading goes on after it.
+    /// over.
     ///
     /// # Errors
-    /// The error of `attempt`, unless another attempt may succeed. PCP's tools stop at damage.
+    /// The error of `attempt`, unless another attempt may succeed.
     pub fn take<S: SampledSource, T>(
         &mut self,
         subject: &mut S,
@@ -99,10 +91,8 @@ impl Sampler {
                 }
             } else if is_live && error.is_transient() {
                 self.patience.failed(error, &*self.clock, subject.messages())?;
-            } else if is_live {
+            } else {
                 return Err(error.into());
-            } else if !self.damage.pass(error, subject.messages())? {
-                return Ok(None);
             }
         }
         Ok(None)
