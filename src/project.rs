@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
-use crate::dialect::{Dialect, Language};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
 use crate::escape;
 use crate::syntax::ast::Spanned;
 use crate::syntax::read_bounded;
@@ -71,11 +71,13 @@ pub struct Levels {
 
 impl Levels {
     /// The level of warnings with a code.
+    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
     pub fn of(&self, code: Code) -> Level {
         self.of_code.get(&code).copied().or(self.all).unwrap_or(Level::Warn)
     }
 
     /// Removes allowed warnings, and makes errors of denied ones.
+    #[cfg(any(feature = "lsp", feature = "fuzz", test))]
     pub fn apply(&self, diagnostics: &mut Diagnostics) {
         apply_levels(|_, code| self.of(code), diagnostics);
     }
@@ -83,7 +85,10 @@ impl Levels {
 
 /// Removes allowed warnings, and makes errors of denied ones. `level` maps the text and the
 /// code of a warning to its level.
+#[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
 pub fn apply_levels(level: impl Fn(SourceId, Code) -> Level, diagnostics: &mut Diagnostics) {
+    use crate::diag::Severity;
+
     let of = |one: &Diagnostic| level(one.span.source, one.code);
     diagnostics.retain(|one| one.severity == Severity::Error || of(one) != Level::Allow);
     for one in diagnostics.since_mut(0) {
@@ -104,12 +109,13 @@ pub fn find(path: &Path) -> Option<PathBuf> {
 
 impl Project {
     /// The language of the definitions. `options` take precedence.
-    pub fn language(&self, options: Language) -> Language {
+    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
+    pub fn language(&self, options: crate::Language) -> crate::Language {
         let dialect = match options.dialect {
             Dialect::Fixed => self.dialect.unwrap_or_default(),
             other => other,
         };
-        Language { dialect, extensions: options.extensions || self.has_extensions() }
+        crate::Language { dialect, extensions: options.extensions || self.has_extensions() }
     }
 
     /// True if definitions may use extensions. The hosts of a fleet may, unless the settings say
@@ -119,6 +125,7 @@ impl Project {
     }
 
     /// True for a file whose definitions are over the fleet.
+    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
     pub fn is_over_fleet(&self, file: &Path) -> bool {
         !self.fleet.is_empty()
             && file.canonicalize().is_ok_and(|file| {

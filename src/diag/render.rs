@@ -47,7 +47,7 @@ const LEAD: usize = 50;
 ///     // The line, with a mark below the parenthesis.
 ///     eprint!("{}", renderer.render(mistake, &loaded.sources, Style::Plain));
 /// }
-/// # assert_eq!(loaded.diagnostics.len(), 1);
+/// # assert!(loaded.diagnostics.errors() > 0);
 /// ```
 #[derive(Debug, Default)]
 pub struct Renderer {

@@ -65,18 +65,19 @@ pub use files::expression_cache::ParsedBefore;
 pub(crate) use files::line_form::{LineForm, OutlinedLine};
 #[cfg(feature = "lsp")]
 pub(crate) use files::lines::{Line, Lines};
+pub(crate) use files::load::BYTE_ORDER_MARK;
 #[cfg(feature = "lsp")]
 pub(crate) use files::load::first_files_below;
 #[cfg(any(feature = "cli", feature = "lsp"))]
 pub(crate) use files::load::is_passed_over;
-#[cfg(feature = "cli")]
-pub(crate) use files::load::{BYTE_ORDER_MARK, Unreadable, is_hidden, mark_of};
 #[cfg(feature = "cli")]
 pub(crate) use files::load::{
     ENDINGS, may_be_rewritten, own_files_below, read_definition_file, read_text, read_text_file,
     text_of,
 };
 pub use files::load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths};
+#[cfg(feature = "cli")]
+pub(crate) use files::load::{Unreadable, is_hidden, mark_of};
 pub(crate) use files::load::{definition_files, load_files, read_bounded};
 pub(crate) use files::outline::{outline, outline_again};
 pub(crate) use files::own_comments::{OwnComment, Request, own_comments};
