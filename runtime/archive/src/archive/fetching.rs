@@ -75,8 +75,8 @@ impl ArchiveContext {
     /// two archives.
     ///
     /// # Errors
-    /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage after which
-    /// nothing can be read. Other damage becomes a warning.
+    /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage, which
+    /// the next call continues after.
     pub fn next_record(&mut self) -> Result<FetchResult, SourceError> {
         let mut batch = ResultBatch::default();
         self.read_record(&mut batch)?;
@@ -90,7 +90,7 @@ impl ArchiveContext {
     pub fn read_record(&mut self, batch: &mut ResultBatch) -> Result<(), SourceError> {
         batch.clear();
         let record = loop {
-            match self.step().and_then(|record| self.checked(record)) {
+            match self.step() {
                 Err(error) => self.pass_over(error)?,
                 Ok(record) => break record,
             }
@@ -99,6 +99,14 @@ impl ArchiveContext {
         self.describe(&record)?;
         let part = batch.add_part();
         let bytes = self.records.bytes(&record)?;
+        // The mark between two archives has no bytes.
+        if !record.is_mark()
+            && let Err(mut damage) = check(bytes, record.first_set, record.set_count)
+        {
+            self.gap = true;
+            damage.offset += record.offset;
+            return Err(self.records.damaged(damage));
+        }
         part.timestamp = record.stamp;
         let wire = part.set_wire();
         wire.bytes.extend_from_slice(bytes);
@@ -109,25 +117,6 @@ impl ArchiveContext {
         self.origin = record.stamp;
         self.gap = false;
         Ok(())
-    }
-
-    /// A record whose contents are sound.
-    fn checked(&mut self, record: Option<Record>) -> Result<Option<Record>, SourceError> {
-        // The mark between two archives has no bytes.
-        if let Some(record) = record.filter(|record| !record.is_mark()) {
-            let bytes = self.records.bytes(&record)?;
-            if let Err(damage) = check(bytes, record.first_set, record.set_count) {
-                return Err(self.lose(&record, damage));
-            }
-        }
-        Ok(record)
-    }
-
-    /// Passes over a record that is damaged inside.
-    fn lose(&mut self, record: &Record, mut damage: Damage) -> SourceError {
-        self.gap = true;
-        damage.offset += record.offset;
-        self.records.lose(damage)
     }
 
     /// Moves to the next record in the direction of the mode. Records on the other side
@@ -203,7 +192,11 @@ impl ArchiveContext {
                 // Without metrics every record counts, because constants have a value
                 // in each.
                 Ok(any) => any || list.pmids().is_empty(),
-                Err(damage) => return Err(self.lose(&record, damage)),
+                Err(mut damage) => {
+                    self.gap = true;
+                    damage.offset += record.offset;
+                    return Err(self.records.damaged(damage));
+                }
             };
             self.origin = record.stamp;
             if !selected {
@@ -355,13 +348,15 @@ impl ArchiveContext {
         Ok(!settled?)
     }
 
-    /// Turns damage into a warning if reading continues after it.
+    /// Turns damage in one of several archives into a warning if reading continues
+    /// after it.
     ///
     /// # Errors
     /// The error itself if reading does not continue, or if it is not damage: archives
     /// that overlap must be reported.
     fn pass_over(&mut self, error: SourceError) -> Result<(), SourceError> {
-        let is_damage = self.passes_over_damage && error.status() != PmStatus::LOGOVERLAP;
+        let is_one_of_several = self.passes_over_damage && self.records.archives().len() > 1;
+        let is_damage = is_one_of_several && error.status() != PmStatus::LOGOVERLAP;
         let is_passed = match (&mut self.interpolator, self.mode) {
             (Some(interpolator), Mode::Interpolated { .. }) => interpolator.take_passed(),
             _ => is_damage && self.records.take_lost(),

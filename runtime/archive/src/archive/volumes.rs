@@ -233,7 +233,7 @@ impl Volumes {
                     self.current = self.entered;
                     return Ok(Some(record));
                 }
-                Ok(None) if self.enter_previous() => continue,
+                Ok(None) if self.enter_previous()? => continue,
                 Ok(None) => {
                     self.note_missing_before_first();
                     return Ok(None);

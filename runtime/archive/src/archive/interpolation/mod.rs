@@ -114,8 +114,8 @@ impl Interpolator {
         }
     }
 
-    /// True if the last fetch failed because of damage, and another one finds records
-    /// after it.
+    /// True if the last fetch failed because of damage after which another one can
+    /// continue.
     pub(super) fn take_passed(&mut self) -> bool {
         self.phase.pass()
     }
@@ -264,8 +264,7 @@ impl Interpolator {
             } else if self.reported.insert(met.error.to_string()) {
                 // Records that were forgotten are read again, and their damage is met
                 // again.
-                let goes_on = self.coverage.goes_on_after(&met);
-                self.phase = Phase::Stopped { last: self.phase.last(), goes_on };
+                self.phase = Phase::Stopped { last: self.phase.last() };
                 return Err(met.error);
             }
         }

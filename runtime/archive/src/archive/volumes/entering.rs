@@ -12,8 +12,8 @@ use crate::archive::volumes::{LeftOut, Volumes};
 
 impl Volumes {
     /// Enters the volume before the current one at its end. False if there is none.
-    /// Volumes that cannot be opened or have no label count as missing and are skipped.
-    pub(super) fn enter_previous(&mut self) -> bool {
+    /// Volumes that cannot be opened count as missing and are skipped.
+    pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
         while let Some(position) = self.current.previous() {
             self.current = position;
             match open_volume(&self.archive.files, position) {
@@ -22,12 +22,16 @@ impl Volumes {
                     self.note_missing(position, self.entered, &later);
                     (self.entered, self.volume, self.name) = (position, volume, name);
                     self.go_to_end_of_volume();
-                    return true;
+                    return Ok(true);
                 }
-                Err(error) => self.pass_over(error),
+                Err(error @ SourceError::Io { .. }) => self.pass_over(error),
+                Err(error) => {
+                    self.lost = true;
+                    return Err(error);
+                }
             }
         }
-        false
+        Ok(false)
     }
 
     pub(super) fn is_last(&self) -> bool {
@@ -50,8 +54,8 @@ impl Volumes {
     }
 
     /// Enters the next volume. Volumes that cannot be opened count as missing and are
-    /// skipped, and so do volumes without a label if another volume follows. The last
-    /// volume is tried again as long as the writer may complete its label.
+    /// skipped. The last volume is tried again as long as the writer may complete its
+    /// label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
         let last = self.current;
@@ -63,13 +67,13 @@ impl Volumes {
                 (self.entered, self.volume, self.name) = (next, volume, name);
                 return Ok(());
             }
+            Err(error @ SourceError::Io { .. }) => {
+                self.pass_over(error);
+                return Ok(());
+            }
             Err(error) => error,
         };
-        if !self.is_last() || matches!(error, SourceError::Io { .. }) {
-            self.pass_over(error);
-            return Ok(());
-        }
-        self.is_stuck = self.lacks_part_of_label(next);
+        self.is_stuck = self.is_last() && self.lacks_part_of_label(next);
         if self.is_stuck {
             self.current = last;
         } else {
