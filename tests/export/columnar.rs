@@ -142,7 +142,7 @@ fn rows_have_the_names_of_the_metrics_of_their_sample() {
     for format in [Format::Csv, Format::Arrow, Format::Parquet] {
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-        let source = Source::archive(FLEET.as_ref()).expect("an archive");
+        let source = Source::archive(FLEET).expect("an archive");
         let mut session =
             choosing(engine, source, registry, &[one, two], &mut diagnostics).expect("it binds");
         let (metrics, source) = session.metrics_and_source();
@@ -184,7 +184,7 @@ fn memory_does_not_grow_with_the_table() {
     registry.load(SHOP, &mut sources, &mut diagnostics);
     let selection: Vec<_> = registry.definitions().iter().map(|one| &**one).collect();
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-    let source = Source::archive(FLEET.as_ref()).expect("an archive");
+    let source = Source::archive(FLEET).expect("an archive");
     let mut session =
         choosing(engine, source, &registry, &selection, &mut diagnostics).expect("it binds");
     let (metrics, source) = session.metrics_and_source();
