@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::project::{FILE_NAME, read};
+use crate::project::{FILE_NAME, apply_levels, read};
 use crate::text::{SourceMap, Span};
 
 pub use crate::bind::equivalent_domains::fuzz::fuzz_equivalent_domains;
@@ -40,5 +40,6 @@ pub fn fuzz_project(data: &[u8]) {
     }
     let span = Span::new(source, 0, 0);
     diagnostics.push(Diagnostic::warning(Code::GaugeDelta, span, ""));
-    project.lints.unwrap_or_default().apply(&mut diagnostics);
+    let levels = project.lints.unwrap_or_default();
+    apply_levels(|_, code| levels.of(code), &mut diagnostics);
 }

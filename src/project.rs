@@ -69,17 +69,11 @@ pub struct Levels {
     of_code: BTreeMap<Code, Level>,
 }
 
+#[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
 impl Levels {
     /// The level of warnings with a code.
-    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
     pub fn of(&self, code: Code) -> Level {
         self.of_code.get(&code).copied().or(self.all).unwrap_or(Level::Warn)
-    }
-
-    /// Removes allowed warnings, and makes errors of denied ones.
-    #[cfg(any(feature = "lsp", feature = "fuzz", test))]
-    pub fn apply(&self, diagnostics: &mut Diagnostics) {
-        apply_levels(|_, code| self.of(code), diagnostics);
     }
 }
 
@@ -108,8 +102,16 @@ pub fn find(path: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
+    /// True if definitions may use extensions. The hosts of a fleet may, unless the settings say
+    /// otherwise, as in `serve`.
+    pub fn has_extensions(&self) -> bool {
+        self.extensions.unwrap_or(!self.fleet.is_empty())
+    }
+}
+
+#[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
+impl Project {
     /// The language of the definitions. `options` take precedence.
-    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
     pub fn language(&self, options: crate::Language) -> crate::Language {
         let dialect = match options.dialect {
             Dialect::Fixed => self.dialect.unwrap_or_default(),
@@ -118,14 +120,7 @@ impl Project {
         crate::Language { dialect, extensions: options.extensions || self.has_extensions() }
     }
 
-    /// True if definitions may use extensions. The hosts of a fleet may, unless the settings say
-    /// otherwise, as in `serve`.
-    pub fn has_extensions(&self) -> bool {
-        self.extensions.unwrap_or(!self.fleet.is_empty())
-    }
-
     /// True for a file whose definitions are over the fleet.
-    #[cfg(any(feature = "cli", feature = "lsp", feature = "fuzz", test))]
     pub fn is_over_fleet(&self, file: &Path) -> bool {
         !self.fleet.is_empty()
             && file.canonicalize().is_ok_and(|file| {

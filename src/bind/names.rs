@@ -46,8 +46,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The meaning of names, from a source's answers about them.
-    /// `dialect` says how to read metadata. `is_derived` tells derived metrics by their names; a metric of the
+    /// The meaning of names, from a source's answers about them. `dialect` says how to
+    /// read metadata. `is_derived` tells derived metrics by their names; a metric of the
     /// source with the same name takes precedence.
     pub(crate) fn new<'n>(
         names: impl Iterator<Item = (&'n Arc<str>, &'n NameAnswer)>,

@@ -356,7 +356,7 @@ fn json(
     diagnostics: &mut Diagnostics,
     definitions: &CommandDefinitions,
 ) -> String {
-    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
+    diagnostics.change_each(Diagnostic::name_option);
     diagnostics.sort();
     let mut out = String::new();
     write_object(&mut out, |object| {

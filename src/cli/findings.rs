@@ -38,20 +38,20 @@ impl FindingsOutput {
         sources: &SourceMap,
         messages: &mut Messages,
     ) -> Result<(), Stop> {
+        if self.format == FindingsFormat::Text {
+            messages.diagnostics(diagnostics, sources);
+            return Ok(());
+        }
+        diagnostics.change_each(Diagnostic::name_option);
         match self.format {
-            FindingsFormat::Text => messages.diagnostics(diagnostics, sources),
             FindingsFormat::Json => {
-                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
                 diagnostics.sort();
                 let mut out = messages.output(Purpose::Exact);
                 let mut lines = diagnostics.iter().map(|one| to_json(one, sources));
                 let written = lines.try_for_each(|line| writeln!(out, "{line}"));
                 out.end(written)?;
             }
-            _ => {
-                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
-                self.report.add(diagnostics, sources);
-            }
+            _ => self.report.add(diagnostics, sources),
         }
         Ok(())
     }

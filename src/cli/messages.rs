@@ -192,7 +192,7 @@ impl Messages {
     /// order in which libpcp finds mistakes. Then follow, in pmderive's words, the mistakes
     /// that libpcp has no words for.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
-        diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_option);
+        diagnostics.change_each(Diagnostic::name_option);
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
         if self.words == DiagWords::Pcp {

@@ -421,6 +421,11 @@ impl Diagnostics {
         self.list.get_mut(first..).unwrap_or_default()
     }
 
+    /// Changes each diagnostic.
+    pub(crate) fn change_each(&mut self, change: impl FnMut(&mut Diagnostic)) {
+        self.list.iter_mut().for_each(change);
+    }
+
     /// Sets the metric of the diagnostics from `first` on.
     pub fn name_metric(&mut self, first: usize, metric: &str) {
         for diagnostic in self.list.iter_mut().skip(first) {

@@ -27,6 +27,7 @@ use crate::lint::{
     notation_of_others,
 };
 use crate::metadata::RecordedMetadata;
+use crate::project::apply_levels;
 use crate::stamps::Stamp;
 use crate::text::Span;
 
@@ -422,7 +423,7 @@ fn finished(analysis: &Analysis, mut found: Diagnostics, linted: Option<&[Span]>
     let (language, sources) = (analysis.registry.language(), &analysis.sources);
     let linted = linted.unwrap_or_default();
     apply_allowances([analysis.own], language, linted, sources, &mut found);
-    analysis.settings.levels.apply(&mut found);
+    apply_levels(|_, code| analysis.settings.levels.of(code), &mut found);
     found.sort();
     without_repeats(found)
 }

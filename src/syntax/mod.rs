@@ -231,7 +231,7 @@ fn read(
             let place = Refused { next, error: &error };
             let expr = teach(text, &tokens, place, origin, language, diagnostics);
             if language.extensions {
-                diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::without_extensions);
+                diagnostics.change_each(Diagnostic::without_extensions);
             }
             ParsedExpr { expr: Arc::new(expr), error: Some(error) }
         }

@@ -107,7 +107,7 @@ pub fn run(
     let is_wanted =
         |one: &Diagnostic| one.metric.as_deref().is_some_and(|name| wanted.contains(name));
     diagnostics.extend(found.into_iter().filter(|one| !is_wanted(one)));
-    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
+    diagnostics.change_each(Diagnostic::name_key);
     Outcome { reports, warnings, coverage: tester.probes.map(|probes| probes.coverage) }
 }
 

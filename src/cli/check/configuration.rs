@@ -56,7 +56,7 @@ pub fn run(
             Err(error) => Err(error),
         };
     }
-    diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
+    diagnostics.change_each(Diagnostic::name_key);
     let (errors, warnings) = tell(arguments, diagnostics, &sources, &[], messages)?;
     problems.iter().for_each(|problem| messages.error(problem));
     unusable.iter().for_each(|problem| messages.warning(problem));

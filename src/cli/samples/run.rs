@@ -1,9 +1,8 @@
 //! Samples of a selection of metrics, one after the other: `eval` prints them, and `export` writes
 //! them.
 //!
-//! If an archive is damaged, reading goes on after the damage where the reader can tell that
-//! nothing else is lost. Other damage ends it. Damage is reported, and the exit status is that
-//! of a source that failed. A [`Sink`] prints or writes the samples.
+//! Damage of an archive that the reader passes over is a warning, and any other ends the run.
+//! The exit status is that of a source that failed. A [`Sink`] prints or writes the samples.
 
 use std::collections::HashMap;
 use std::sync::Arc;

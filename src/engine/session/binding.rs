@@ -155,8 +155,7 @@ impl<S: FetchSource> Session<S> {
     /// # Errors
     /// The source failed.
     pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
-        let reads = self.reads(&[pmid])?;
-        Ok(reads.metrics.iter().flatten().copied().collect())
+        Ok(self.reads(&[pmid])?.metrics().collect())
     }
 
     /// The metrics of the source that each metric of a list reads. A metric of the source

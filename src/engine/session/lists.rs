@@ -208,7 +208,7 @@ impl<'e> GatheredExpressions<'e> {
 #[derive(Debug, Default)]
 pub struct Reads {
     /// The metrics that each expression names. Operands come before their users.
-    pub(super) metrics: Lists<Pmid>,
+    metrics: Lists<Pmid>,
     /// The operands of each expression, as expressions.
     expressions: Lists<DefinitionId>,
     /// For each metric of the list, its expression, or itself if the source has it.
@@ -219,16 +219,28 @@ pub struct Reads {
 impl Reads {
     /// For each metric of the list, whether it reads one for which `is_meant` is true.
     pub fn any(&self, is_meant: impl Fn(Pmid) -> bool) -> Vec<bool> {
-        let mut found: Vec<bool> = Vec::new();
-        for (metrics, expressions) in self.metrics.iter().zip(self.expressions.iter()) {
-            let any = metrics.iter().any(|pmid| is_meant(*pmid))
-                || expressions.iter().any(|operand| found[operand.index()]);
-            found.push(any);
+        self.each(&is_meant, |metrics, operands, found| {
+            metrics.iter().any(|pmid| is_meant(*pmid))
+                || operands.iter().any(|operand| found[operand.index()])
+        })
+    }
+
+    /// For each metric of the list, what `of_expression` makes of its expression, or `of_own` of
+    /// itself; the default if it cannot be used. `of_expression` gets the metrics that the
+    /// expression names, its operands, and the results of all expressions before.
+    fn each<T: Clone + Default>(
+        &self,
+        of_own: impl Fn(Pmid) -> T,
+        of_expression: impl Fn(&[Pmid], &[DefinitionId], &[T]) -> T,
+    ) -> Vec<T> {
+        let mut found: Vec<T> = Vec::new();
+        for (metrics, operands) in self.metrics.iter().zip(self.expressions.iter()) {
+            found.push(of_expression(metrics, operands, &found));
         }
         let one = |of: &Option<Result<DefinitionId, Pmid>>| match of {
-            Some(Ok(expression)) => found[expression.index()],
-            Some(Err(own)) => is_meant(*own),
-            None => false,
+            Some(Ok(expression)) => found[expression.index()].clone(),
+            Some(Err(own)) => of_own(*own),
+            None => T::default(),
         };
         self.list.iter().map(one).collect()
     }
@@ -243,22 +255,16 @@ impl Reads {
     /// reads the same as one of its operands shares the operand's, so a chain of definitions
     /// needs little memory.
     pub fn of_each(&self) -> Vec<Arc<[Pmid]>> {
-        let mut found: Vec<Arc<[Pmid]>> = Vec::new();
-        for (metrics, expressions) in self.metrics.iter().zip(self.expressions.iter()) {
-            let operands = || expressions.iter().map(|operand| &found[operand.index()]);
+        let of_own = |own: Pmid| Arc::from([own]);
+        self.each(of_own, |metrics, operands, found: &[Arc<[Pmid]>]| {
+            let operands = || operands.iter().map(|operand| &found[operand.index()]);
             let mut all: Vec<Pmid> = metrics.to_vec();
             operands().for_each(|operand| all.extend_from_slice(operand));
             all.sort_unstable();
             all.dedup();
             let same = operands().find(|operand| ***operand == *all).map(Arc::clone);
-            found.push(same.unwrap_or_else(|| all.into()));
-        }
-        let one = |of: &Option<Result<DefinitionId, Pmid>>| match of {
-            Some(Ok(expression)) => Arc::clone(&found[expression.index()]),
-            Some(Err(own)) => Arc::from([*own]),
-            None => Arc::default(),
-        };
-        self.list.iter().map(one).collect()
+            same.unwrap_or_else(|| all.into())
+        })
     }
 }
 

@@ -33,6 +33,16 @@ pub struct InstanceLimit {
     pub has_refused: bool,
 }
 
+impl InstanceLimit {
+    fn is_exceeded(self, values: &Values<'_>) -> bool {
+        values.len() > self.most || self.has_refused && values.status == TOO_MANY
+    }
+
+    fn status(self, values: &Values<'_>) -> Status {
+        if values.len() > self.most { TOO_MANY } else { values.status }
+    }
+}
+
 /// Columns of an evaluation, before instances have names.
 pub struct FoundColumns {
     /// The values, parallel to the schema's metrics.
@@ -97,16 +107,6 @@ pub fn find(
         None => other_heads(evaluation, view, before, limit),
     };
     FoundColumns { lanes, heads, too_many }
-}
-
-impl InstanceLimit {
-    fn is_exceeded(self, values: &Values<'_>) -> bool {
-        values.len() > self.most || self.has_refused && values.status == TOO_MANY
-    }
-
-    fn status(self, values: &Values<'_>) -> Status {
-        if values.len() > self.most { TOO_MANY } else { values.status }
-    }
 }
 
 /// True if a metric has the known status and instances.

@@ -115,7 +115,7 @@ pub fn load_anyway(origin: &Origin) -> LoadedPlan {
     let mut told = FxHashSet::default();
     loaded.diagnostics.retain(|one| told.insert(one.clone()));
     // No option allows extensions here.
-    loaded.diagnostics.since_mut(0).iter_mut().for_each(Diagnostic::name_key);
+    loaded.diagnostics.change_each(Diagnostic::name_key);
     loaded
 }
 

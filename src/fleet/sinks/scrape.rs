@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
+use rustc_hash::FxHashMap;
 
 use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
 use super::newest_frames::HostFrame;
@@ -151,8 +152,8 @@ impl LabelTexts {
         }
         let ids = &instances.ids;
         // Prometheus refuses a scrape with two samples of a series.
-        let last: HashMap<InstId, usize> = match ids.is_sorted_by(|one, next| one < next) {
-            true => HashMap::new(),
+        let last: FxHashMap<InstId, usize> = match ids.is_sorted_by(|one, next| one < next) {
+            true => FxHashMap::default(),
             false => ids.iter().copied().zip(0..).collect(),
         };
         let mut text = |at: usize| {

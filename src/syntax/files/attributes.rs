@@ -181,13 +181,11 @@ impl DefinitionReader {
     ) -> Result<AttributeText, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
-        let is_version_6 = self.language.dialect == Dialect::Pcp6_0;
-        let quote = match text[value.clone()].chars().next() {
-            // libpcp 6 misses a text whose opening quote ends the line.
-            Some('"' | '\'') if is_version_6 && value.start + 1 == text.len() => None,
-            first => first,
-        };
-        let quote = match quote {
+        let dialect = self.language.dialect;
+        let first = text[value.clone()].chars().next();
+        // libpcp 6 misses a text whose opening quote ends the line.
+        let is_missed = dialect == Dialect::Pcp6_0 && value.start + 1 == text.len();
+        let quote = match first.filter(|first| !(is_missed && matches!(first, '"' | '\''))) {
             None => {
                 let end = span(&line.origin, &(text.len()..text.len()));
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
@@ -200,9 +198,11 @@ impl DefinitionReader {
             // included.
             Some(_) => {
                 let rest = &text[value.start..];
-                let is_kept = self.language.dialect != Dialect::Fixed;
-                let text = rest.strip_suffix('\r').filter(|_| !is_kept).unwrap_or(rest).into();
-                return Ok(AttributeText { text, is_quoted: false, has_rest: false });
+                let text = match dialect {
+                    Dialect::Fixed => rest.strip_suffix('\r').unwrap_or(rest),
+                    Dialect::Pcp6_0 | Dialect::Pcp7_2 => rest,
+                };
+                return Ok(AttributeText { text: text.into(), is_quoted: false, has_rest: false });
             }
         };
         let source = span(&line.origin, &(value.start..value.start + 1));

@@ -36,12 +36,14 @@ pub(super) trait Bytes: Send {
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let kind = file.metadata()?.file_type();
-    match () {
-        _ if kind.is_file() => Ok(file),
-        _ if kind.is_dir() => Err(rustix::io::Errno::ISDIR.into()),
-        _ => Err(io::Error::other("not a regular file")),
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(rustix::io::Errno::ISDIR.into());
     }
+    if !about.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    Ok(file)
 }
 
 impl Bytes for File {

@@ -109,9 +109,6 @@ impl RawValueRef<'_> {
     /// Like [`RawValue::events`].
     ///
     /// # Errors
-    /// As [`RawValue::events`].
-    ///
-    /// # Errors
     /// As for [`RawValue::events`].
     pub fn events(self) -> Result<Vec<EventRecord>, PmStatus> {
         let mut room = [0; 8];

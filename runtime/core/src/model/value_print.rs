@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::events::{EventSummary, summarize_events, summarize_events_as_version_6};
 use super::value_text::{native_block, write_double, write_float};
-use super::{RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
+use super::{PmStatus, RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
 
 /// The time of day of a point in time, with this many digits after the seconds
 /// (3 or 9), in the time zone of the program that prints.
@@ -36,10 +36,7 @@ impl RawValueRef<'_> {
     /// As in libpcp, text and opaque bytes are never padded on the right, and
     /// event records are not padded at all.
     pub fn print(self, out: &mut Vec<u8>, value_type: ValueType, width: i32, clock: ClockText<'_>) {
-        match summarize_events(self, value_type) {
-            Ok(summary) => print_events(out, &summary, value_type, clock),
-            Err(_) => self.print_simple(out, value_type, width),
-        }
+        self.print_with(summarize_events, out, value_type, width, clock);
     }
 
     /// Like [`RawValueRef::print`], with the counts and times of PCP 6: where event
@@ -51,14 +48,20 @@ impl RawValueRef<'_> {
         width: i32,
         clock: ClockText<'_>,
     ) {
-        match summarize_events_as_version_6(self, value_type) {
-            Ok(summary) => print_events(out, &summary, value_type, clock),
-            Err(_) => self.print_simple(out, value_type, width),
-        }
+        self.print_with(summarize_events_as_version_6, out, value_type, width, clock);
     }
 
-    /// Prints a value that is not of event records.
-    fn print_simple(self, out: &mut Vec<u8>, value_type: ValueType, width: i32) {
+    fn print_with(
+        self,
+        summarize: fn(RawValueRef<'_>, ValueType) -> Result<EventSummary, PmStatus>,
+        out: &mut Vec<u8>,
+        value_type: ValueType,
+        width: i32,
+        clock: ClockText<'_>,
+    ) {
+        if let Ok(summary) = summarize(self, value_type) {
+            return print_events(out, &summary, value_type, clock);
+        }
         if value_type == ValueType::String
             && let RawValueRef::Block { code: 0 | 6, bytes } = self
         {
