@@ -151,7 +151,7 @@ enum Transfer {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::path::Path;
     use std::pin::pin;
@@ -238,6 +238,41 @@ mod tests {
                 Err(error) => panic!("{error:?}"),
             }
         }
+    }
+
+    /// The peer answers only after it has read all requests, which are more than the socket holds.
+    #[tokio::test]
+    async fn requests_that_the_socket_does_not_hold_are_sent_on() {
+        const REQUESTS: usize = 20;
+        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        let socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        peer.write_all(&greeting).expect("room");
+        let timeout = Some(Duration::from_secs(60));
+        let link = Link::establish(socket, ConnectionConfig::default(), timeout).await;
+        let mut link = link.expect("a greeting");
+        let name = "n".repeat(60_000);
+        for _ in 0..REQUESTS {
+            link.request(Request::LookupNames(&[&name])).expect("ready");
+        }
+        let peer = std::thread::spawn(move || {
+            let mut left = name.len() * REQUESTS;
+            let mut piece = [0; 4096];
+            while left > 0 {
+                let count = peer.read(&mut piece).expect("requests");
+                left -= piece[..count].iter().filter(|byte| **byte == b'n').count();
+            }
+            let mut answer = Vec::new();
+            ErrorPdu { status: PmStatus::NAME.0 }.encode(&mut answer);
+            peer.write_all(&answer.repeat(REQUESTS)).expect("room");
+            peer
+        });
+        for _ in 0..REQUESTS {
+            assert_eq!(link.next_event().await.expect("a status"), Event::Failed(PmStatus::NAME));
+        }
+        peer.join().expect("everything was read");
     }
 
     /// The greeting is read after the time-out of the handshake. The peer still gets

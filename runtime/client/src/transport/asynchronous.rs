@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::yield_now;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::socket::{readiness_now, receive_now};
 use super::tcp::{begin, outcome, unknown_host};
 use super::{Deadline, Readiness, Transport};
+
+/// Longest pause between two attempts to enter the queue of a socket on this machine.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A connected stream socket, for tasks of a tokio runtime with I/O and time enabled.
 #[derive(Debug)]
@@ -43,6 +46,24 @@ impl AsyncSocket {
             None => ready.await.map(Some),
         }
     }
+
+    /// What can be done now, if tokio calls the socket ready for `interest`. tokio still does so
+    /// after a read that took everything.
+    ///
+    /// # Errors
+    /// The kind is `WouldBlock` if nothing can be done. tokio knows that from then on.
+    fn confirm(&self, interest: Interest) -> io::Result<Readiness> {
+        let confirmed = || {
+            readiness_now(self).map_err(|error| match error.kind() {
+                io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
+                _ => error,
+            })
+        };
+        match self {
+            AsyncSocket::Tcp(stream) => stream.try_io(interest, confirmed),
+            AsyncSocket::Unix(stream) => stream.try_io(interest, confirmed),
+        }
+    }
 }
 
 impl AsFd for AsyncSocket {
@@ -59,6 +80,19 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     stream.writable().await?;
     outcome(&stream)?;
     Ok(stream)
+}
+
+/// Connects to a socket on this machine. If the queue of its listener is full, the system refuses at
+/// once and tells nobody when there is room.
+async fn connect_local(path: &Path) -> io::Result<UnixStream> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(pause).await,
+            connected => return connected,
+        }
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
 }
 
 /// Waits for work, but no longer than this; `None` if it is not done then. Bytes that arrived in
@@ -93,7 +127,7 @@ async fn attempt_within<T>(
 
 impl Transport for AsyncSocket {
     async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<AsyncSocket> {
-        attempt_within(timeout, UnixStream::connect(path)).await.map(AsyncSocket::Unix)
+        attempt_within(timeout, connect_local(path)).await.map(AsyncSocket::Unix)
     }
 
     async fn connect_tcp(
@@ -153,10 +187,17 @@ impl Transport for AsyncSocket {
     }
 
     async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
-        let both = Interest::READABLE | Interest::WRITABLE;
-        let Some(ready) = self.ready(both, deadline).await? else { return readiness_now(&*self) };
-        let receive = ready.is_readable() || ready.is_read_closed() || ready.is_error();
-        Ok(Readiness { receive, send: ready.is_writable() })
+        loop {
+            if self.ready(Interest::READABLE | Interest::WRITABLE, deadline).await?.is_none() {
+                return readiness_now(&*self);
+            }
+            for interest in [Interest::READABLE, Interest::WRITABLE] {
+                match self.confirm(interest) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    confirmed => return confirmed,
+                }
+            }
+        }
     }
 
     /// Tests may stop this clock and advance it.
