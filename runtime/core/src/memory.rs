@@ -96,7 +96,7 @@ where
 }
 
 /// Names, descriptors, instance domains, help texts and labels.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryMetadata {
     names: BTreeMap<Box<str>, NamedMetric>,
     /// Number of names that were ever added.
@@ -109,7 +109,7 @@ pub struct MemoryMetadata {
 }
 
 /// The metric of a name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NamedMetric {
     pmid: Pmid,
     /// Number of names that were added before it.

@@ -208,7 +208,7 @@ impl<S: FetchSource> FetchGroup<S> {
         let (events, latest) = match fetched {
             Ok(events) => {
                 self.spare.index(&self.metrics);
-                self.timestamp = self.spare.timestamp();
+                self.timestamp = self.spare.batch.timestamp();
                 (Ok(events), Some(&self.spare))
             }
             Err(error) => {
@@ -218,7 +218,7 @@ impl<S: FetchSource> FetchGroup<S> {
         };
         let is_gap = events.as_ref().is_ok_and(|events| events.gap);
         let previous = (self.has_latest && !is_gap)
-            .then(|| (&self.latest, self.timestamp.seconds_since(self.latest.timestamp())));
+            .then(|| (&self.latest, self.timestamp.seconds_since(self.latest.batch.timestamp())));
         let round = Round { latest, previous, counter_wraps: self.options.counter_wraps };
         self.items.iter_mut().for_each(|slot| slot.update(round));
         self.domains.iter_mut().for_each(|slot| slot.update(round));

@@ -1,7 +1,7 @@
 //! Results of the current and the previous fetch, with the place of each
 //! metric's values in them.
 
-use pmderive_core::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp};
+use pmderive_core::model::{InstId, PmStatus, Pmid, RawValueRef};
 use pmderive_core::result::{ResultBatch, SetPlace, ValueSet};
 
 /// A result with its buffers.
@@ -13,17 +13,7 @@ pub(super) struct FetchedResult {
     places: Vec<Option<SetPlace>>,
 }
 
-/// The values of one metric in a result.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MetricResult<'r> {
-    set: ValueSet<'r>,
-}
-
 impl FetchedResult {
-    pub(super) fn timestamp(&self) -> Timestamp {
-        self.batch.timestamp()
-    }
-
     /// Finds the place of each value set in the batch. `metrics` are the
     /// fetched ones.
     pub(super) fn index(&mut self, metrics: &[Pmid]) {
@@ -35,33 +25,23 @@ impl FetchedResult {
 
     /// The values of the metric at a position. `None` if the source did not
     /// deliver them, or the metric was not fetched.
-    pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
-        let place = (*self.places.get(position)?)?;
-        Some(MetricResult { set: self.batch.set_at(place)? })
+    pub(super) fn metric(&self, position: usize) -> Option<ValueSet<'_>> {
+        self.batch.set_at((*self.places.get(position)?)?)
     }
 }
 
-impl<'r> MetricResult<'r> {
-    /// Number of values, or the status if there are none.
-    pub(super) fn count(&self) -> Result<usize, PmStatus> {
-        self.set.count
-    }
+/// The value of an instance. Without an instance, the first value.
+pub(super) fn value_of<'r>(
+    metric: &ValueSet<'r>,
+    instance: Option<InstId>,
+) -> Result<RawValueRef<'r>, PmStatus> {
+    metric.count?;
+    let is_it = |own: InstId| instance.is_none_or(|instance| own == instance);
+    let at = metric.instances().position(is_it).ok_or(PmStatus::VALUE)?;
+    value_at(metric, at)
+}
 
-    /// The instances of the values, in the order delivered.
-    pub(super) fn instances(&self) -> impl ExactSizeIterator<Item = InstId> + use<'r> {
-        self.set.instances()
-    }
-
-    /// The value of an instance. Without an instance, the first value.
-    pub(super) fn instance(&self, instance: Option<InstId>) -> Result<RawValueRef<'r>, PmStatus> {
-        self.set.count?;
-        let is_it = |own: InstId| instance.is_none_or(|instance| own == instance);
-        let at = self.instances().position(is_it).ok_or(PmStatus::VALUE)?;
-        self.value(at)
-    }
-
-    /// The value at a position.
-    pub(super) fn value(&self, at: usize) -> Result<RawValueRef<'r>, PmStatus> {
-        self.set.value(at).ok_or(PmStatus::CONV)
-    }
+/// The value at a position.
+pub(super) fn value_at<'r>(metric: &ValueSet<'r>, at: usize) -> Result<RawValueRef<'r>, PmStatus> {
+    metric.value(at).ok_or(PmStatus::CONV)
 }

@@ -6,9 +6,10 @@ use pmderive_core::model::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, InDom, InstId, InstanceDomain, PmStatus,
     Pmid, RawValueRef, Timestamp, Value,
 };
+use pmderive_core::result::ValueSet;
 
 use super::recipe::{Recipe, Sample};
-use super::samples::{FetchedResult, MetricResult};
+use super::samples::{FetchedResult, value_at, value_of};
 
 /// The input of one update, the same for all entries.
 #[derive(Clone, Copy)]
@@ -21,12 +22,12 @@ pub(super) struct Round<'r> {
 }
 
 impl<'r> Round<'r> {
-    fn metric(&self, position: usize) -> Option<MetricResult<'r>> {
+    fn metric(&self, position: usize) -> Option<ValueSet<'r>> {
         self.latest?.metric(position)
     }
 
     /// The metric's previous values, or the status if they cannot be used.
-    fn previous(&self, position: usize) -> Result<(MetricResult<'r>, f64), PmStatus> {
+    fn previous(&self, position: usize) -> Result<(ValueSet<'r>, f64), PmStatus> {
         let (fetched, seconds) = self.previous.ok_or(PmStatus::AGAIN)?;
         Ok((fetched.metric(position).ok_or(PmStatus::VALUE)?, seconds))
     }
@@ -72,7 +73,7 @@ pub(super) struct ItemSlot {
 impl ItemSlot {
     pub(super) fn update(&mut self, round: Round<'_>) {
         let metric = round.metric(self.metric);
-        match metric.map(|metric| metric.count()) {
+        match metric.map(|metric| metric.count) {
             Some(Ok(0)) if self.is_kept => return,
             Some(Ok(1..)) => self.held = HeldValue::NOTHING,
             _ if !self.is_kept => self.held = HeldValue::NOTHING,
@@ -80,9 +81,9 @@ impl ItemSlot {
         }
         let value = metric.ok_or(PmStatus::VALUE).and_then(|metric| {
             let sample = Sample {
-                value: metric.instance(self.instance)?,
+                value: value_of(&metric, self.instance)?,
                 previous: round.previous(self.metric).and_then(|(previous, seconds)| {
-                    Ok((previous.instance(self.instance)?, seconds))
+                    Ok((value_of(&previous, self.instance)?, seconds))
                 }),
             };
             self.recipe.value(sample, round.counter_wraps)
@@ -135,7 +136,7 @@ impl InstancesSlot {
 
     pub(super) fn update(&mut self, round: Round<'_>) {
         let metric = round.metric(self.metric);
-        let count = metric.map_or(Err(PmStatus::VALUE), |metric| metric.count());
+        let count = metric.map_or(Err(PmStatus::VALUE), |metric| metric.count);
         if self.is_kept && count == Ok(0) {
             return;
         }
@@ -151,20 +152,20 @@ impl InstancesSlot {
         }
         let before = |instance: InstId| {
             let (metric, seconds) = previous?;
-            metric.count()?;
+            metric.count?;
             if self.indom.is_none() {
                 // An old agent may give its single value any instance number.
-                return Ok((metric.instance(None)?, seconds));
+                return Ok((value_of(&metric, None)?, seconds));
             }
             let found = self.previous.binary_search_by_key(&instance, |(own, _)| *own);
             let (_, at) = self.previous[found.map_err(|_| PmStatus::VALUE)?];
-            Ok((metric.value(at)?, seconds))
+            Ok((value_at(&metric, at)?, seconds))
         };
         if self.order.len() > self.most {
             self.status = Err(PmStatus::TOOBIG);
         }
         for (instance, at) in self.order.iter().take(self.most) {
-            let value = metric.value(*at).and_then(|value| {
+            let value = value_at(&metric, *at).and_then(|value| {
                 let sample = Sample { value, previous: before(*instance) };
                 self.recipe.value(sample, round.counter_wraps)
             });
@@ -187,7 +188,7 @@ impl InstancesSlot {
 
 /// Sorts the instances of a metric. Among equal instances the first delivered
 /// comes first.
-fn sort(order: &mut Vec<(InstId, usize)>, metric: MetricResult<'_>) {
+fn sort(order: &mut Vec<(InstId, usize)>, metric: ValueSet<'_>) {
     order.clear();
     order.extend(metric.instances().zip(0..));
     if !order.is_sorted() {
@@ -215,9 +216,9 @@ impl EventsSlot {
 
     fn read(&mut self, round: Round<'_>) -> Result<(), PmStatus> {
         let metric = round.metric(self.metric).ok_or(PmStatus::VALUE)?;
-        metric.count()?;
+        metric.count?;
         // An instance without events is not delivered.
-        let records = match metric.instance(self.instance) {
+        let records = match value_of(&metric, self.instance) {
             Ok(value) => value.events()?,
             Err(PmStatus::VALUE) => return Ok(()),
             Err(status) => return Err(status),

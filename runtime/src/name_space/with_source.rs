@@ -87,47 +87,32 @@ impl<S: MetadataSource> WithNameSpace<S> {
     }
 }
 
-/// Answers of the file, and the questions that remain for the source.
+/// Answers of the file.
 impl LocalNameSpace {
     fn is_dynamic(&self, name: &str) -> bool {
         matches!(self.find(name), Some(NameKind::Dynamic { .. }))
     }
 
-    /// The questions that the source must answer before `question` can be answered.
-    fn for_source<'q>(&'q self, question: Question<'q>) -> Vec<Question<'q>> {
-        match question {
-            Question::Pmid(name) | Question::PmidIfAny(name) if !self.is_dynamic(name) => {
-                Vec::new()
-            }
-            Question::Children(node) if !self.is_dynamic(node) => Vec::new(),
-            Question::MetricsBelow(node) if !self.is_dynamic(node) => {
-                let below = self.traverse(node).unwrap_or_default().into_iter();
-                below.filter(|name| self.is_dynamic(name)).map(Question::MetricsBelow).collect()
-            }
-            Question::NamesOf(pmid) if self.names_of(pmid).is_ok() && !is_dynamic(pmid) => {
-                Vec::new()
-            }
-            question => vec![question],
-        }
-    }
-
-    /// Answers a question. `found` returns the source's answers to the
-    /// questions of [`LocalNameSpace::for_source`], one after the other.
-    fn answer(&self, question: Question<'_>, mut found: impl FnMut() -> Answer) -> Answer {
+    /// Answers a question. `ask` gives the source's answers to others. They do not decide which
+    /// further ones are asked.
+    fn answer<'q>(
+        &'q self,
+        question: Question<'q>,
+        mut ask: impl FnMut(Question<'q>) -> Answer,
+    ) -> Answer {
         match question {
             Question::Pmid(name) | Question::PmidIfAny(name) => match self.is_dynamic(name) {
                 // The top of a subtree exists even if its agent does not know
                 // it.
-                true => found().or_else(|_| self.lookup(name).map(Fact::Pmid)),
+                true => ask(question).or_else(|_| self.lookup(name).map(Fact::Pmid)),
                 false => self.lookup(name).map(Fact::Pmid),
             },
             Question::MetricsBelow(node) if !self.is_dynamic(node) => {
                 let mut names = Vec::new();
                 for name in self.traverse(node)? {
-                    let below = if self.is_dynamic(name) { found() } else { Err(PmStatus::NAME) };
-                    match below {
-                        Ok(Fact::Names(below)) => names.extend(below),
-                        // The agent has no names there now.
+                    match self.is_dynamic(name).then(|| ask(Question::MetricsBelow(name))) {
+                        Some(Ok(Fact::Names(below))) => names.extend(below),
+                        // A metric, or the agent has no names there now.
                         _ => names.push(name.into()),
                     }
                 }
@@ -135,15 +120,15 @@ impl LocalNameSpace {
             }
             Question::Children(node) => match self.find(node) {
                 Some(NameKind::Dynamic { is_top: true, .. }) => {
-                    found().or_else(|_| Ok(Fact::Children(Vec::new())))
+                    ask(question).or_else(|_| Ok(Fact::Children(Vec::new())))
                 }
-                Some(NameKind::Dynamic { .. }) => found(),
+                Some(NameKind::Dynamic { .. }) => ask(question),
                 _ => self.own_children(node).map(Fact::Children),
             },
             Question::NamesOf(pmid) => match self.names_of(pmid) {
                 Ok(names) if !is_dynamic(pmid) => Ok(Fact::Names(names)),
                 // The name may be below a dynamic subtree.
-                _ => match found()? {
+                _ => match ask(question)? {
                     Fact::Names(mut names) => {
                         names.retain(|name| self.is_dynamic(name));
                         if names.is_empty() { Err(PmStatus::PMID) } else { Ok(Fact::Names(names)) }
@@ -151,7 +136,7 @@ impl LocalNameSpace {
                     other => Ok(other),
                 },
             },
-            _ => found(),
+            _ => ask(question),
         }
     }
 
@@ -190,19 +175,24 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
         if !questions.iter().any(Question::is_about_names) {
             return self.source.ask(questions, answers);
         }
-        let is_asked = |question: &&Question<'_>| self.has_subtrees || !question.is_about_names();
-        let asked = questions.iter().filter(is_asked);
-        let open: Vec<Question<'_>> =
-            asked.flat_map(|question| own.for_source(*question)).collect();
+        let is_asked = |question: &Question<'_>| self.has_subtrees || !question.is_about_names();
+        let mut open = Vec::new();
+        for question in questions.iter().filter(|question| is_asked(question)) {
+            // The answer does not count yet.
+            let _ = own.answer(*question, |question| {
+                open.push(question);
+                Err(question.status())
+            });
+        }
         let mut found = Vec::with_capacity(open.len());
         if !open.is_empty() {
             self.source.ask(&open, &mut found)?;
         }
         let mut found = found.into_iter();
         let mut next = || found.next().unwrap_or(Err(PmStatus::IPC));
-        answers.extend(questions.iter().map(|question| match is_asked(&question) {
-            true => own.answer(*question, &mut next),
-            false => own.answer(*question, || own.without_source(*question)),
+        answers.extend(questions.iter().map(|question| match is_asked(question) {
+            true => own.answer(*question, |_| next()),
+            false => own.answer(*question, |question| own.without_source(question)),
         }));
         Ok(())
     }

@@ -20,6 +20,7 @@ use std::ffi::CStr;
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp, text_of_bytes};
 
 use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
+use crate::archive::layout;
 
 /// Stands in place of a name's offset: the instance is gone.
 pub(crate) const REMOVED: i32 = -1;
@@ -51,7 +52,7 @@ pub(super) enum Name<'a> {
 pub(super) struct DomainRecord<'a> {
     pub(super) stamp: Timestamp,
     pub(super) indom: InDom,
-    change: Change,
+    pub(super) change: Change,
     /// Identifiers of the instances, 4 bytes each.
     instances: &'a [u8],
     /// Offsets of names, parallel to `instances`.
@@ -62,15 +63,15 @@ pub(super) struct DomainRecord<'a> {
 impl<'a> DomainRecord<'a> {
     /// Decodes a record, with its length words and type, that begins at `offset` in its
     /// file. Checks every instance and name.
-    pub(super) fn decode(
-        bytes: &'a [u8],
-        offset: u64,
-        version: Version,
-        change: Change,
-    ) -> Result<DomainRecord<'a>, Damage> {
+    pub(super) fn decode(bytes: &'a [u8], offset: u64) -> Result<DomainRecord<'a>, Damage> {
         let body = &bytes[..bytes.len().saturating_sub(LENGTH_WORD)];
         let mut fields = Fields::new("instances", body, offset);
-        fields.take(2 * LENGTH_WORD, "header")?;
+        fields.u32("length")?;
+        let (version, change) = match fields.u32("type")? {
+            layout::INSTANCES_V2 => (Version::V2, Change::Whole),
+            layout::INSTANCES => (Version::V3, Change::Whole),
+            _ => (Version::V3, Change::Difference),
+        };
         let stamp = fields.timestamp(version, "stamp")?;
         let indom = InDom(fields.u32("indom")?);
         let count = fields.count(8, "count")?;

@@ -127,13 +127,15 @@ mod tests {
     use super::*;
     use crate::archive::domain_record::DomainRecord;
     use crate::archive::framing::{Damage, Version};
+    use crate::archive::layout::{INSTANCES, INSTANCES_DELTA, INSTANCES_V2};
     use crate::archive::lives::{Life, LivesBuilder};
     use crate::archive::meta_files::RecordPlace;
     use crate::archive::positions::MetadataFileId;
 
     /// Encodes a record. `None` as a name removes the instance.
-    fn encode(version: Version, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {
-        let mut bytes = vec![0; 8];
+    fn encode(kind: u32, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {
+        let version = if kind == INSTANCES_V2 { Version::V2 } else { Version::V3 };
+        let mut bytes = [[0; 4], kind.to_be_bytes()].concat();
         bytes.extend_from_slice(&sec.to_be_bytes());
         bytes.resize(8 + version.stamp_size(), 0);
         bytes.extend_from_slice(&0x0740_000cu32.to_be_bytes());
@@ -162,6 +164,7 @@ mod tests {
     #[test]
     fn whole_lists_and_differences_make_versions() {
         use Change::{Difference, Whole};
+        let kind = |change| if change == Whole { INSTANCES } else { INSTANCES_DELTA };
         let records: Vec<(Change, u32, Vec<u8>)> = [
             (Whole, 10, &[(3, Some("c")), (1, Some("a"))][..]),
             (Difference, 20, &[(2, Some("b")), (3, None), (9, None), (1, Some("new name"))]),
@@ -169,14 +172,13 @@ mod tests {
             (Whole, 40, &[(7, Some("z"))]),
         ]
         .into_iter()
-        .map(|(change, sec, entries)| (change, sec, encode(Version::V3, sec, entries)))
+        .map(|(change, sec, entries)| (change, sec, encode(kind(change), sec, entries)))
         .collect();
         let mut history = Observations::default();
         for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
             history.add(Observation {
                 stamp: Timestamp::new(i64::from(*sec), 0),
                 place: RecordPlace { file: MetadataFileId::default(), offset, length: bytes.len() },
-                version: Version::V3,
                 change: *change,
             });
         }
@@ -186,7 +188,7 @@ mod tests {
             history
                 .at(Timestamp::new(sec, 0), &mut current, |(_, o), before| {
                     let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
-                    let record = DomainRecord::decode(bytes, 0, o.version, o.change)?;
+                    let record = DomainRecord::decode(bytes, 0)?;
                     Ok(Arc::new(record.apply(before)))
                 })
                 .map_err(|damage: Damage| damage.message)
@@ -204,9 +206,11 @@ mod tests {
         assert_eq!(at(9), Ok(None));
         let mut ever = LivesBuilder::default();
         for (observation, (.., bytes)) in history.list.iter().zip(&records) {
-            let Observation { stamp, version, change, .. } = *observation;
-            let record = DomainRecord::decode(bytes, 0, version, change);
-            ever.take(stamp, &record.unwrap_or_else(|damage| panic!("{}", damage.message)));
+            let record = DomainRecord::decode(bytes, 0);
+            ever.take(
+                observation.stamp,
+                &record.unwrap_or_else(|damage| panic!("{}", damage.message)),
+            );
         }
         let (union, lives) = ever.finish();
         // The instances of the newest observation come first, then those that only
@@ -222,19 +226,18 @@ mod tests {
     #[test]
     fn names_that_are_not_utf_8_keep_their_bytes() {
         // The byte that replaces `#` is not valid in UTF-8.
-        let record = |entries: &[(i32, Option<&str>)]| {
-            let mut bytes = encode(Version::V3, 1, entries);
+        let record = |kind, entries: &[(i32, Option<&str>)]| {
+            let mut bytes = encode(kind, 1, entries);
             bytes.iter_mut().filter(|byte| **byte == b'#').for_each(|byte| *byte = 0xfc);
             bytes
         };
-        let whole = record(&[(1, Some("gr#n")), (2, Some("#")), (3, Some("gr\u{fc}n"))]);
-        let difference = record(&[(2, None), (4, Some("b#"))]);
-        fn apply(bytes: &[u8], change: Change, before: Option<&InstanceDomain>) -> InstanceDomain {
-            let record = DomainRecord::decode(bytes, 0, Version::V3, change);
-            record.unwrap_or_else(|damage| panic!("{}", damage.message)).apply(before)
-        }
-        let first = apply(&whole, Change::Whole, None);
-        let second = apply(&difference, Change::Difference, Some(&first));
+        let whole = record(INSTANCES, &[(1, Some("gr#n")), (2, Some("#")), (3, Some("gr\u{fc}n"))]);
+        let difference = record(INSTANCES_DELTA, &[(2, None), (4, Some("b#"))]);
+        let decode = |bytes| {
+            DomainRecord::decode(bytes, 0).unwrap_or_else(|damage| panic!("{}", damage.message))
+        };
+        let first = decode(&whole).apply(None);
+        let second = decode(&difference).apply(Some(&first));
         let names = |domain: &InstanceDomain| -> Vec<Vec<u8>> {
             let names = domain.instances().map(|(id, _)| domain.name_in_bytes(id));
             names.map(|name| name.expect("it is there").into_owned()).collect()
@@ -243,9 +246,8 @@ mod tests {
         assert_eq!(names(&first), [&b"gr\xfcn"[..], b"\xfc", green]);
         assert_eq!(names(&second), [&b"gr\xfcn"[..], green, b"b\xfc"]);
         let mut ever = LivesBuilder::default();
-        for (bytes, change) in [(&whole, Change::Whole), (&difference, Change::Difference)] {
-            let record = DomainRecord::decode(bytes, 0, Version::V3, change);
-            let record = record.unwrap_or_else(|damage| panic!("{}", damage.message));
+        for bytes in [&whole, &difference] {
+            let record = decode(bytes);
             ever.take(record.stamp, &record);
         }
         let (union, _) = ever.finish();
@@ -254,25 +256,24 @@ mod tests {
 
     #[test]
     fn bad_records_are_refused() {
-        let decode = |bytes: &[u8], change| {
-            DomainRecord::decode(bytes, 1000, Version::V2, change)
+        let decode = |bytes: &[u8]| {
+            DomainRecord::decode(bytes, 1000)
                 .map(|record| record.len())
                 .map_err(|damage| (damage.offset, damage.message))
         };
-        let good = encode(Version::V2, 1, &[(1, Some("a")), (2, None)]);
-        assert_eq!(decode(&good, Change::Difference), Ok(2));
-        let (offset, message) = decode(&good, Change::Whole).expect_err("it has no name");
+        let entries = [(1, Some("a")), (2, None)];
+        let good = encode(INSTANCES_DELTA, 1, &entries);
+        assert_eq!(decode(&good), Ok(2));
+        let whole = encode(INSTANCES_V2, 1, &entries);
+        let (offset, message) = decode(&whole).expect_err("it has no name");
         assert_eq!(
             (offset, &*message),
             (1032, "instances.offsets: no name begins at -1 for instance 2")
         );
-        let negative = encode(Version::V2, 1, &[(-5, Some("a"))]);
-        assert_eq!(
-            decode(&negative, Change::Whole),
-            Err((1024, "instances.ids: -5 is negative".to_string()))
-        );
+        let negative = encode(INSTANCES_V2, 1, &[(-5, Some("a"))]);
+        assert_eq!(decode(&negative), Err((1024, "instances.ids: -5 is negative".to_string())));
         for length in 0..good.len() - 1 {
-            assert!(decode(&good[..length], Change::Difference).is_err(), "{length}");
+            assert!(decode(&good[..length]).is_err(), "{length}");
         }
     }
 }

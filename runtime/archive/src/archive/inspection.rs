@@ -169,7 +169,7 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
         },
         layout::LABELS_V2 | layout::LABELS => {
             let version = if kind == layout::LABELS { Version::V3 } else { Version::V2 };
-            let labels = LabelRecord::decode(record, offset, version)?;
+            let labels = LabelRecord::decode(record, offset)?;
             let at = 2 * LENGTH_WORD + version.stamp_size();
             match labels.level {
                 Some(_) => labels.sets().map(|_| ()),

@@ -25,6 +25,7 @@ use pmderive_core::model::{
 };
 
 use crate::archive::framing::{Damage, Fields, LENGTH_WORD, Version};
+use crate::archive::layout;
 
 /// Maximum length in bytes of a set's text, and maximum number of labels in a set.
 pub(crate) const MAX_TEXT: usize = 65_535;
@@ -42,14 +43,14 @@ pub(super) struct LabelRecord<'a> {
 impl<'a> LabelRecord<'a> {
     /// Decodes a record, with its length words and type, that begins at `offset` in its
     /// file.
-    pub(super) fn decode(
-        bytes: &'a [u8],
-        offset: u64,
-        version: Version,
-    ) -> Result<LabelRecord<'a>, Damage> {
+    pub(super) fn decode(bytes: &'a [u8], offset: u64) -> Result<LabelRecord<'a>, Damage> {
         let body = &bytes[..bytes.len().saturating_sub(LENGTH_WORD)];
         let mut sets = Fields::new("labels", body, offset);
-        sets.take(2 * LENGTH_WORD, "header")?;
+        sets.u32("length")?;
+        let version = match sets.u32("type")? {
+            layout::LABELS_V2 => Version::V2,
+            _ => Version::V3,
+        };
         let stamp = sets.timestamp(version, "stamp")?;
         let bit = sets.u32("level")?;
         let ident = sets.u32("ident")?;
@@ -118,6 +119,7 @@ mod tests {
     fn record(version: Version, count: u32, sets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0; 8 + version.stamp_size()];
         let seconds = [0, 0, 0, 5];
+        bytes[7] = if version == Version::V2 { 3 } else { 7 };
         bytes[8..12].copy_from_slice(&seconds);
         for word in [16, Pmid::new(1, 2, 3).0, count] {
             bytes.extend_from_slice(&word.to_be_bytes());
@@ -135,7 +137,7 @@ mod tests {
     fn sets_have_labels_or_a_status_or_nothing() {
         for version in [Version::V2, Version::V3] {
             let bytes = record(version, 3, &[GOOD, FAILED, EMPTY]);
-            let decoded = LabelRecord::decode(&bytes, 100, version).expect("a record");
+            let decoded = LabelRecord::decode(&bytes, 100).expect("a record");
             assert_eq!(decoded.stamp, Timestamp::new(5, 0));
             assert_eq!(decoded.level, Some(LabelLevel::Item(Pmid::new(1, 2, 3))));
             let sets = decoded.sets().expect("sets");
@@ -148,7 +150,7 @@ mod tests {
                 .collect();
             assert_eq!(labels, [("a", "1", 16)]);
             for length in 0..bytes.len() - 1 {
-                let cut = LabelRecord::decode(&bytes[..length], 100, version);
+                let cut = LabelRecord::decode(&bytes[..length], 100);
                 assert!(cut.and_then(LabelRecord::sets).is_err(), "{length}");
             }
         }
@@ -179,7 +181,7 @@ mod tests {
             ),
         ];
         for (bytes, offset, message) in cases {
-            let decoded = LabelRecord::decode(&bytes, 100, Version::V2).expect("the head is good");
+            let decoded = LabelRecord::decode(&bytes, 100).expect("the head is good");
             let damage = decoded.sets().expect_err(message);
             assert_eq!((damage.offset, &*damage.message), (offset, message));
         }

@@ -26,7 +26,7 @@ use crate::archive::labels::LabelRecord;
 use crate::archive::lives::Lives;
 use crate::archive::meta_contents::{Contents, Tail, difference};
 use crate::archive::names::Names;
-use crate::archive::observations::{Observation, Observations};
+use crate::archive::observations::Observations;
 use crate::archive::positions::MetadataFileId;
 use crate::archive::shared_metadata::SharedMetadata;
 use crate::archive::single::SingleArchive;
@@ -270,10 +270,10 @@ impl Metadata {
         let Some(found) = history.and_then(|history| history.last_at(time)) else {
             return Ok(Vec::new());
         };
-        let Observation { place, version, .. } = found;
+        let place = found.place;
         let mut files = self.known.files();
-        let sets = LabelRecord::decode(files.at(place)?, place.offset, version)
-            .and_then(LabelRecord::sets);
+        let record = LabelRecord::decode(files.at(place)?, place.offset);
+        let sets = record.and_then(LabelRecord::sets);
         sets.map_err(|damage| files.failed(place.file, damage))
     }
 

@@ -19,19 +19,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_core::model::{
-    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType, text_of_bytes,
-    until_nul,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, Units,
+    ValueType, text_of_bytes, until_nul,
 };
 
 use crate::archive::bytes::Window;
 use crate::archive::domain_record::{Change, DomainRecord};
-use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
+use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;
 use crate::archive::observations::{Observation, Observations};
 use crate::archive::positions::MetadataFileId;
-use crate::archive::texts::Texts;
+use crate::archive::texts::{Texts, decode_text};
 
 /// Length in bytes of a record's length words and type.
 const FRAME: usize = 3 * LENGTH_WORD;
@@ -46,6 +46,16 @@ pub(super) struct Contents {
     /// Names with their metrics in the order of the file, until the name space gets
     /// them.
     pub(super) names: Vec<(Box<str>, Pmid)>,
+}
+
+/// What a record says.
+pub(super) enum Decoded<'a> {
+    /// A metric with its names, or further names of a known metric.
+    Metric(MetricDesc, Vec<Box<str>>),
+    Instances(DomainRecord<'a>),
+    Labels(LabelLevel, LabelRecord<'a>),
+    /// The text may have a NUL.
+    Text((TextSubject, TextKind), &'a [u8]),
 }
 
 /// The contents at an offset of the metadata.
@@ -131,7 +141,7 @@ fn kind_name(kind: u32) -> Option<&'static str> {
 }
 
 /// The error for a type that no record has.
-pub(super) fn unknown_type(at_type: &Fields<'_>, kind: u32) -> Damage {
+fn unknown_type(at_type: &Fields<'_>, kind: u32) -> Damage {
     let damage = at_type.damage("type", format_args!("{kind} is unknown"));
     Damage { status: PmStatus::RECTYPE, ..damage }
 }
@@ -180,80 +190,59 @@ impl Contents {
         self.labels.values_mut().for_each(Observations::settle);
     }
 
-    /// Reads one complete record.
+    /// Takes what one complete record says.
     fn take_record(&mut self, record: &[u8], place: RecordPlace) -> Result<(), Damage> {
-        let offset = place.offset;
-        let body = record.len() - LENGTH_WORD;
-        let mut header = Fields::new("record", record, offset);
-        header.u32("length")?;
-        let at_type = header;
-        let kind = header.u32("type")?;
-        match kind {
-            layout::DESC => {
-                take_desc(&record[..body], offset, Arc::make_mut(&mut self.descs), &mut self.names)
+        match decode(record, place.offset)? {
+            None => {}
+            Some(Decoded::Metric(desc, names)) => {
+                let pmid = desc.pmid;
+                let known = Arc::make_mut(&mut self.descs).entry(pmid).or_insert(desc);
+                if let Some((status, field, ..)) = difference(known, &desc) {
+                    let message =
+                        format!("desc.{field}: metric {pmid} was described differently before");
+                    return Err(Damage::new(status, place.offset, message));
+                }
+                self.names.extend(names.into_iter().map(|name| (name, pmid)));
             }
-            layout::INSTANCES_V2 => self.take_instances(record, place, Version::V2, Change::Whole),
-            layout::LABELS_V2 => self.take_labels(record, place, Version::V2),
-            layout::TEXT => Arc::make_mut(&mut self.texts).add(record, place),
-            layout::INSTANCES => self.take_instances(record, place, Version::V3, Change::Whole),
-            layout::INSTANCES_DELTA => {
-                self.take_instances(record, place, Version::V3, Change::Difference)
+            Some(Decoded::Instances(DomainRecord { stamp, indom, change, .. })) => {
+                let observation = Observation { stamp, place, change };
+                self.domains.entry(indom).or_default().add(observation);
             }
-            layout::LABELS => self.take_labels(record, place, Version::V3),
-            _ => Err(unknown_type(&at_type, kind)),
-        }
-    }
-
-    fn take_instances(
-        &mut self,
-        record: &[u8],
-        place: RecordPlace,
-        version: Version,
-        change: Change,
-    ) -> Result<(), Damage> {
-        let instances = DomainRecord::decode(record, place.offset, version, change)?;
-        // An empty list does not replace the list before it.
-        if instances.len() > 0 {
-            self.domains.entry(instances.indom).or_default().add(Observation {
-                stamp: instances.stamp,
-                place,
-                version,
-                change,
-            });
-        }
-        Ok(())
-    }
-
-    fn take_labels(
-        &mut self,
-        record: &[u8],
-        place: RecordPlace,
-        version: Version,
-    ) -> Result<(), Damage> {
-        let LabelRecord { stamp, level, .. } = LabelRecord::decode(record, place.offset, version)?;
-        if let Some(level) = level {
-            let observation = Observation { stamp, place, version, change: Change::Whole };
-            self.labels.entry(level).or_default().add(observation);
+            Some(Decoded::Labels(level, LabelRecord { stamp, .. })) => {
+                let observation = Observation { stamp, place, change: Change::Whole };
+                self.labels.entry(level).or_default().add(observation);
+            }
+            Some(Decoded::Text(key, text)) => {
+                Arc::make_mut(&mut self.texts).add(key, text.len(), place);
+            }
         }
         Ok(())
     }
 }
 
-fn take_desc(
-    body: &[u8],
-    offset: u64,
-    descs: &mut HashMap<Pmid, MetricDesc>,
-    names: &mut Vec<(Box<str>, Pmid)>,
-) -> Result<(), Damage> {
-    let (desc, of_metric) = decode_desc(body, offset)?;
-    let pmid = desc.pmid;
-    let known = descs.entry(pmid).or_insert(desc);
-    if let Some((status, field, ..)) = difference(known, &desc) {
-        let message = format!("desc.{field}: metric {pmid} was described differently before");
-        return Err(Damage::new(status, offset, message));
-    }
-    names.extend(of_metric.into_iter().map(|name| (name, pmid)));
-    Ok(())
+/// Decodes a complete record that begins at `offset` in its file. `None` if it says
+/// nothing: an empty list of instances does not replace the list before it, and no
+/// question covers an unknown level of labels or kind of text.
+pub(super) fn decode(record: &[u8], offset: u64) -> Result<Option<Decoded<'_>>, Damage> {
+    let mut header = Fields::new("record", record, offset);
+    header.u32("length")?;
+    let at_type = header;
+    Ok(match header.u32("type")? {
+        layout::DESC => {
+            let (desc, names) = decode_desc(&record[..record.len() - LENGTH_WORD], offset)?;
+            Some(Decoded::Metric(desc, names))
+        }
+        layout::INSTANCES_V2 | layout::INSTANCES | layout::INSTANCES_DELTA => {
+            let instances = DomainRecord::decode(record, offset)?;
+            (instances.len() > 0).then_some(Decoded::Instances(instances))
+        }
+        layout::LABELS_V2 | layout::LABELS => {
+            let labels = LabelRecord::decode(record, offset)?;
+            labels.level.map(|level| Decoded::Labels(level, labels))
+        }
+        layout::TEXT => decode_text(record, offset)?.map(|(key, text)| Decoded::Text(key, text)),
+        kind => return Err(unknown_type(&at_type, kind)),
+    })
 }
 
 /// The descriptor and the names of a record. `body` is the record without its last

@@ -17,17 +17,13 @@ use pmderive_core::model::{
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
-use crate::archive::domain_record::{Change, DomainRecord};
 use crate::archive::files::Member;
-use crate::archive::framing::{Damage, Fields, LENGTH_WORD, ReadError, Version};
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::label::{ArchiveLabel, Role};
-use crate::archive::labels::LabelRecord;
-use crate::archive::layout;
-use crate::archive::meta_contents::{NextRecord, decode_desc, next_record, unknown_type};
+use crate::archive::meta_contents::{Decoded, NextRecord, decode, next_record};
 use crate::archive::opening::open_all;
 use crate::archive::options::OpenOptions;
 use crate::archive::resolve::resolve;
-use crate::archive::texts::decode_text;
 
 /// The contents of one metadata record.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,8 +137,8 @@ fn read(
         };
         *next += length as u64;
         let record = &window.at(offset, length)?[..length];
-        if let Some(record) = decode(record, offset, domains)? {
-            return Ok(Some(record));
+        if let Some(said) = decode(record, offset)? {
+            return Ok(Some(complete(said, domains)?));
         }
     }
 }
@@ -160,44 +156,24 @@ impl Iterator for MetadataRecords {
     }
 }
 
-fn decode(
-    record: &[u8],
-    offset: u64,
+/// What a record says, with the whole domain in place of a difference.
+fn complete(
+    said: Decoded<'_>,
     domains: &mut HashMap<InDom, Arc<InstanceDomain>>,
-) -> Result<Option<MetadataRecord>, Damage> {
-    let mut header = Fields::new("record", record, offset);
-    header.u32("length")?;
-    let at_type = header;
-    let mut instances = |version, change| {
-        let list = DomainRecord::decode(record, offset, version, change)?;
-        // An empty list does not replace the list before it.
-        if list.len() == 0 {
-            return Ok(None);
+) -> Result<MetadataRecord, Damage> {
+    Ok(match said {
+        Decoded::Metric(desc, names) => MetadataRecord::Metric { desc, names },
+        Decoded::Instances(list) => {
+            let (time, indom) = (list.stamp, list.indom);
+            let domain = Arc::new(list.apply(domains.get(&indom).map(|domain| &**domain)));
+            domains.insert(indom, Arc::clone(&domain));
+            MetadataRecord::Instances { time, indom, domain }
         }
-        let (time, indom) = (list.stamp, list.indom);
-        let domain = Arc::new(list.apply(domains.get(&indom).map(|domain| &**domain)));
-        domains.insert(indom, Arc::clone(&domain));
-        Ok(Some(MetadataRecord::Instances { time, indom, domain }))
-    };
-    let labels = |version| {
-        let labels = LabelRecord::decode(record, offset, version)?;
-        let (time, level) = (labels.stamp, labels.level);
-        let Some(level) = level else { return Ok(None) };
-        Ok(Some(MetadataRecord::Labels { time, level, sets: labels.sets()? }))
-    };
-    match header.u32("type")? {
-        layout::DESC => {
-            let (desc, names) = decode_desc(&record[..record.len() - LENGTH_WORD], offset)?;
-            Ok(Some(MetadataRecord::Metric { desc, names }))
+        Decoded::Labels(level, labels) => {
+            MetadataRecord::Labels { time: labels.stamp, level, sets: labels.sets()? }
         }
-        layout::INSTANCES_V2 => instances(Version::V2, Change::Whole),
-        layout::INSTANCES => instances(Version::V3, Change::Whole),
-        layout::INSTANCES_DELTA => instances(Version::V3, Change::Difference),
-        layout::LABELS_V2 => labels(Version::V2),
-        layout::LABELS => labels(Version::V3),
-        layout::TEXT => Ok(decode_text(record, offset)?.map(|((of, kind), bytes)| {
+        Decoded::Text((of, kind), bytes) => {
             MetadataRecord::Text { of, kind, text: text_of_bytes(until_nul(bytes)).into() }
-        })),
-        kind => Err(unknown_type(&at_type, kind)),
-    }
+        }
+    })
 }

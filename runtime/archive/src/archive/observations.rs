@@ -6,7 +6,6 @@
 use pmderive_core::model::Timestamp;
 
 use crate::archive::domain_record::Change;
-use crate::archive::framing::Version;
 use crate::archive::meta_files::RecordPlace;
 
 /// A record and its place in the metadata.
@@ -15,7 +14,6 @@ pub(super) struct Observation {
     /// The time from which it holds.
     pub(super) stamp: Timestamp,
     pub(super) place: RecordPlace,
-    pub(super) version: Version,
     /// How it changes what held before. Labels are always whole.
     pub(super) change: Change,
 }
@@ -74,7 +72,7 @@ mod tests {
         for (offset, sec) in [(1, 10), (2, 30), (3, 20), (4, 30)] {
             let stamp = Timestamp::new(sec, 0);
             let place = RecordPlace { file: MetadataFileId::default(), offset, length: 0 };
-            history.add(Observation { stamp, place, version: Version::V2, change: Change::Whole });
+            history.add(Observation { stamp, place, change: Change::Whole });
         }
         history.settle();
         let at = |sec| history.last_at(Timestamp::new(sec, 0)).map(|found| found.place.offset);

@@ -278,9 +278,9 @@ impl SharedMetadata {
         observation: &Observation,
         take: impl FnOnce(&DomainRecord<'_>) -> T,
     ) -> Result<T, SourceError> {
-        let Observation { place, version, change, .. } = *observation;
+        let place = observation.place;
         let mut files = self.files();
-        let record = DomainRecord::decode(files.at(place)?, place.offset, version, change);
+        let record = DomainRecord::decode(files.at(place)?, place.offset);
         let taken = record.map(|record| take(&record));
         taken.map_err(|damage| files.failed(place.file, damage))
     }

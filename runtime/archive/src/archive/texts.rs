@@ -29,18 +29,14 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Adds the text of a record that is at `at`; `bytes` includes length words and
-    /// type. A later text replaces an earlier one of the same subject. Records of
-    /// unknown kinds are ignored.
-    pub(super) fn add(&mut self, bytes: &[u8], at: RecordPlace) -> Result<(), Damage> {
-        let Some((key, text)) = decode_text(bytes, at.offset)? else { return Ok(()) };
-        let length = text.len();
+    /// Adds a text of `length` bytes whose record is at `at`. A later text replaces an
+    /// earlier one of the same subject.
+    pub(super) fn add(&mut self, key: (TextSubject, TextKind), length: usize, at: RecordPlace) {
         // The text ends where the last length word begins.
-        let start = bytes.len() - LENGTH_WORD - length;
+        let start = at.length - LENGTH_WORD - length;
         let place = RecordPlace { file: at.file, offset: at.offset + start as u64, length };
         self.kinds.insert(group(key));
         self.places.insert(key, place);
-        Ok(())
     }
 
     /// Adds the texts of another archive, which replace known ones.
@@ -90,12 +86,15 @@ mod tests {
             let head = [0, 4, kind, 7].map(u32::to_be_bytes).concat();
             [&head, text, &[0; 4]].concat()
         };
-        let at = |offset| RecordPlace { file: MetadataFileId(3), offset, length: 20 };
+        let at = |offset| RecordPlace { file: MetadataFileId(3), offset, length: 24 };
         let mut texts = Texts::default();
         let metric = TextSubject::Metric(Pmid(7));
         assert_eq!(texts.place(metric, TextKind::OneLine), Err(PmStatus::NOTHOST));
         for (offset, kind) in [(100, 5), (200, 5), (300, 10), (400, 7)] {
-            texts.add(&record(kind, b"abc\0"), at(offset)).expect("a record");
+            let record = record(kind, b"abc\0");
+            if let Some((key, text)) = decode_text(&record, offset).expect("a record") {
+                texts.add(key, text.len(), at(offset));
+            }
         }
         let place = |offset| Ok(RecordPlace { file: MetadataFileId(3), offset, length: 4 });
         assert_eq!(texts.place(metric, TextKind::OneLine), place(216));
@@ -103,7 +102,7 @@ mod tests {
         let other = TextSubject::Metric(Pmid(8));
         assert_eq!(texts.place(other, TextKind::OneLine), Err(PmStatus::TEXT));
         assert_eq!(texts.place(other, TextKind::Help), Err(PmStatus::NOTHOST));
-        let damage = texts.add(&record(5, b"")[..16], at(500)).expect_err("no ident");
+        let damage = decode_text(&record(5, b"")[..16], 500).expect_err("no ident");
         assert_eq!(
             (damage.offset, &*damage.message),
             (512, "text.ident: 4 bytes wanted, but the record has 0 left")

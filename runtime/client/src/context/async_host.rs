@@ -253,7 +253,10 @@ impl<T: Transport> AsyncHostContext<T> {
     /// As for [`AsyncHostContext::reconnect`]. After a failure the next attempt waits
     /// longer than there, by a random part of a quarter.
     pub async fn connect(&mut self) -> Result<(), SourceError> {
-        self.ensure_link().await
+        match self.link {
+            Some(_) => Ok(()),
+            None => self.connect_anew(Attempt::Automatic).await,
+        }
     }
 
     /// False while it is too early to connect again after a failed attempt
@@ -268,14 +271,6 @@ impl<T: Transport> AsyncHostContext<T> {
     pub fn with_chance(mut self, seed: u64) -> AsyncHostContext<T> {
         self.backoff = Backoff::with_seed(seed);
         self
-    }
-
-    /// Makes a connection if there is none.
-    pub(super) async fn ensure_link(&mut self) -> Result<(), SourceError> {
-        match self.link {
-            Some(_) => Ok(()),
-            None => self.connect_anew(Attempt::Automatic).await,
-        }
     }
 
     async fn connect_anew(&mut self, attempt: Attempt) -> Result<(), SourceError> {
@@ -328,7 +323,7 @@ impl<T: Transport> AsyncHostContext<T> {
         requests: impl IntoIterator<Item = Request<'r>>,
         answer: impl FnMut(&mut MetadataCache, usize, Result<Reply<'_>, PmStatus>),
     ) -> Result<(), SourceError> {
-        self.ensure_link().await?;
+        self.connect().await?;
         let Some(mut link) = self.link.take() else { return Ok(()) };
         match converse(&mut link, &mut self.cache, requests, answer).await {
             Ok(()) => {
@@ -420,7 +415,7 @@ impl<T: Transport> AsyncHostContext<T> {
         batch: &mut ResultBatch,
     ) -> Result<(), SourceError> {
         batch.clear();
-        self.ensure_link().await?;
+        self.connect().await?;
         // A caller that fetches has asked all its questions for now.
         self.cache.settle();
         let Some(mut link) = self.link.take() else {

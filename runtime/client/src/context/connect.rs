@@ -8,7 +8,7 @@ use pmderive_core::source::SourceError;
 
 use super::link::Link;
 use super::options::ConnectOptions;
-use super::plan::{Address, Failure, Outcome, Plan, Route};
+use super::plan::{Address, Failure, Outcome, Route, routes};
 use super::spec::HostSpec;
 use crate::transport::Transport;
 
@@ -17,9 +17,8 @@ pub(super) async fn connect<T: Transport>(
     spec: &HostSpec,
     options: &ConnectOptions,
 ) -> Result<Link<T>, SourceError> {
-    let plan = Plan::new(spec, options)?;
     let mut outcome = Outcome::default();
-    for route in plan.routes() {
+    for route in &routes(spec, options)? {
         match attempt(route, options).await {
             Ok(link) => return Ok(link),
             Err(failure) => {

@@ -125,7 +125,7 @@ impl<T: Transport> AsyncHostContext<T> {
         questions: &[Question<'_>],
         answers: &mut Vec<Answer>,
     ) -> Result<(), SourceError> {
-        self.ensure_link().await?;
+        self.connect().await?;
         let start = answers.len();
         let mut open = Vec::new();
         for (at, question) in questions.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The routes to a pmcd, in the order to try them.
 //!
-//! Input: a host specification and the settings. Output: a [`Plan`]: routes, each with
+//! Input: a host specification and the settings. Output: [`routes`], each with
 //! an address and the configuration of the connection there. The connecting code
 //! reports each failure to an [`Outcome`], which decides whether to go on and what to
 //! tell the user in the end. Nothing is looked up or connected here.
@@ -20,12 +20,6 @@ use super::password;
 use super::spec::{Encryption, HostAndPorts, HostSpec, Target, UserAttributes};
 use crate::pdu::MAX_CONTAINER_NAME;
 use crate::proto::{ConnectionConfig, Credentials, Forward, Method, Peer, ProtocolError, Security};
-
-/// All routes to a pmcd.
-#[derive(Debug)]
-pub(super) struct Plan {
-    routes: Vec<Route>,
-}
 
 /// One route to a pmcd.
 #[derive(Debug)]
@@ -105,7 +99,7 @@ impl Outcome {
     pub(super) fn into_error(self) -> SourceError {
         match self.farthest {
             Some(failure) => failure.error,
-            // A plan has at least one route.
+            // There is at least one route.
             None => {
                 SourceError::Io { target: String::new(), source: io::ErrorKind::NotFound.into() }
             }
@@ -113,74 +107,66 @@ impl Outcome {
     }
 }
 
-impl Plan {
-    /// The routes to the pmcd of `spec`. `options` decide what it leaves open.
-    ///
-    /// # Errors
-    /// The specification asks for something impossible, or a file that TLS needs cannot
-    /// be used.
-    pub(super) fn new(spec: &HostSpec, options: &ConnectOptions) -> Result<Plan, SourceError> {
-        let wrong =
-            |message: String| SourceError::Specification { target: spec.to_string(), message };
-        if spec.compress {
-            return Err(SourceError::Handshake {
-                target: spec.to_string(),
-                status: advice::NOT_SUPPORTED,
-                message: "no pmcd compresses its replies".to_owned(),
-                help: "leave the attribute `compress` out".to_owned(),
-            });
-        }
-        // As in libpcp, an empty name is no container, whatever the options say.
-        let container = spec.container.as_ref().or(options.container.as_ref());
-        let container = container.filter(|name| !name.is_empty());
-        if let Some(name) = container
-            && !is_container_name(name)
-        {
-            return Err(wrong(format!(
-                "`{name}` is not the name of a container: letters, digits, `.`, `-` and `_` are"
-            )));
-        }
-        let credentials = spec.user.as_ref().map(|user| credentials(user, options));
-        let credentials = credentials.transpose().map_err(wrong)?;
-        let planner = Planner {
-            options,
-            config: ConnectionConfig {
-                container: container.cloned(),
-                credentials,
-                ..ConnectionConfig::default()
-            },
-            encryption: spec.encryption.max(options.encryption),
-        };
-        let usual = |socket: &Option<PathBuf>| socket.as_ref().unwrap_or(&options.socket).clone();
-        let routes = match &spec.target {
-            Target::Unix { socket } => vec![planner.socket(usual(socket), Stage::Nowhere)],
-            Target::Local { socket } => {
-                let mut routes = vec![planner.socket(usual(socket), Stage::Greeted)];
-                // Without ports, or if the TLS settings are unusable, the socket remains.
-                if !options.ports.is_empty() {
-                    routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
-                }
-                routes
-            }
-            Target::Host(HostAndPorts { name, ports }) => {
-                let ports = if ports.is_empty() { &options.ports } else { ports };
-                if ports.is_empty() {
-                    return Err(wrong("neither it nor the settings have a port".to_owned()));
-                }
-                match spec.proxy.as_ref().or(options.proxy.as_ref()) {
-                    Some(proxy) => planner.proxied(name, ports, proxy),
-                    None => planner.host(name.clone(), ports.clone()).map(|route| vec![route]),
-                }
-                .map_err(wrong)?
-            }
-        };
-        Ok(Plan { routes })
+/// The routes to the pmcd of `spec`, at least one, in the order to try them. `options` decide
+/// what it leaves open.
+///
+/// # Errors
+/// The specification asks for something impossible, or a file that TLS needs cannot
+/// be used.
+pub(super) fn routes(spec: &HostSpec, options: &ConnectOptions) -> Result<Vec<Route>, SourceError> {
+    let wrong = |message: String| SourceError::Specification { target: spec.to_string(), message };
+    if spec.compress {
+        return Err(SourceError::Handshake {
+            target: spec.to_string(),
+            status: advice::NOT_SUPPORTED,
+            message: "no pmcd compresses its replies".to_owned(),
+            help: "leave the attribute `compress` out".to_owned(),
+        });
     }
-
-    /// At least one route, in the order to try them.
-    pub(super) fn routes(&self) -> &[Route] {
-        &self.routes
+    // As in libpcp, an empty name is no container, whatever the options say.
+    let container = spec.container.as_ref().or(options.container.as_ref());
+    let container = container.filter(|name| !name.is_empty());
+    if let Some(name) = container
+        && !is_container_name(name)
+    {
+        return Err(wrong(format!(
+            "`{name}` is not the name of a container: letters, digits, `.`, `-` and `_` are"
+        )));
     }
+    let credentials = spec.user.as_ref().map(|user| credentials(user, options));
+    let credentials = credentials.transpose().map_err(wrong)?;
+    let planner = Planner {
+        options,
+        config: ConnectionConfig {
+            container: container.cloned(),
+            credentials,
+            ..ConnectionConfig::default()
+        },
+        encryption: spec.encryption.max(options.encryption),
+    };
+    let usual = |socket: &Option<PathBuf>| socket.as_ref().unwrap_or(&options.socket).clone();
+    Ok(match &spec.target {
+        Target::Unix { socket } => vec![planner.socket(usual(socket), Stage::Nowhere)],
+        Target::Local { socket } => {
+            let mut routes = vec![planner.socket(usual(socket), Stage::Greeted)];
+            // Without ports, or if the TLS settings are unusable, the socket remains.
+            if !options.ports.is_empty() {
+                routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
+            }
+            routes
+        }
+        Target::Host(HostAndPorts { name, ports }) => {
+            let ports = if ports.is_empty() { &options.ports } else { ports };
+            if ports.is_empty() {
+                return Err(wrong("neither it nor the settings have a port".to_owned()));
+            }
+            match spec.proxy.as_ref().or(options.proxy.as_ref()) {
+                Some(proxy) => planner.proxied(name, ports, proxy),
+                None => planner.host(name.clone(), ports.clone()).map(|route| vec![route]),
+            }
+            .map_err(wrong)?
+        }
+    })
 }
 
 /// True if pmcd accepts the name of a container.
@@ -223,7 +209,7 @@ fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Creden
     Ok(Credentials { user, password, method })
 }
 
-/// Everything that the routes of a plan have in common.
+/// Everything that the routes have in common.
 struct Planner<'o> {
     options: &'o ConnectOptions,
     config: ConnectionConfig,
@@ -384,8 +370,8 @@ mod tests {
         ] {
             let options =
                 ConnectOptions { container: Some(option.to_owned()), ..ConnectOptions::default() };
-            let plan = Plan::new(&spec.parse().expect(spec), &options).expect(spec);
-            let config = &plan.routes()[0].config;
+            let routes = routes(&spec.parse().expect(spec), &options).expect(spec);
+            let config = &routes[0].config;
             assert_eq!(config.container.as_deref(), container, "{spec} {option:?}");
         }
     }
@@ -395,13 +381,13 @@ mod tests {
     #[test]
     fn a_host_without_a_port_is_refused() {
         let options = ConnectOptions { ports: Vec::new(), ..ConnectOptions::default() };
-        let plan = |spec: &str| Plan::new(&spec.parse().expect(spec), &options);
+        let planned = |spec: &str| routes(&spec.parse().expect(spec), &options);
         for spec in ["web17", "web17@gate"] {
-            let error = plan(spec).expect_err(spec).to_string();
+            let error = planned(spec).expect_err(spec).to_string();
             assert_eq!(error, format!("{spec}: neither it nor the settings have a port"));
         }
-        for (spec, routes) in [("web17:44321", 1), ("local:", 1), ("unix:", 1)] {
-            assert_eq!(plan(spec).map(|plan| plan.routes().len()).ok(), Some(routes), "{spec}");
+        for (spec, count) in [("web17:44321", 1), ("local:", 1), ("unix:", 1)] {
+            assert_eq!(planned(spec).map(|routes| routes.len()).ok(), Some(count), "{spec}");
         }
     }
 }

@@ -13,7 +13,6 @@ mod deadline;
 mod late_tests;
 mod socket;
 mod tcp;
-mod unix;
 
 use std::future::Future;
 use std::io;
@@ -24,8 +23,6 @@ use std::time::{Duration, Instant};
 pub use asynchronous::{AsyncSocket, within};
 pub use deadline::Deadline;
 pub use socket::Socket;
-pub use tcp::connect_tcp;
-pub use unix::connect_unix;
 
 /// A stream of bytes in both directions.
 ///
@@ -33,13 +30,21 @@ pub use unix::connect_unix;
 /// [`ready`]).
 pub trait Transport: Send + Sized {
     /// Connects to the socket at `path`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if there is no such socket,
+    /// [`io::ErrorKind::ConnectionRefused`] if no process listens there.
     fn connect_unix(
         path: &Path,
         timeout: Option<Duration>,
     ) -> impl Future<Output = io::Result<Self>> + Send;
 
-    /// Connects to the first of `ports` that answers on any address of `host`.
-    /// `timeout` is for each attempt.
+    /// Connects to the first of `ports` that answers on any address of `host`, which is a
+    /// name or a numeric address. `timeout` is for each attempt.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::HostUnreachable`] if the name has no address; otherwise the error
+    /// of the last attempt.
     fn connect_tcp(
         host: &str,
         ports: &[u16],

@@ -1,7 +1,7 @@
 //! A connected stream socket of any family that blocks.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with,
+};
 
-use super::tcp::lookup;
-use super::{Deadline, Readiness, Transport, connect_tcp, connect_unix};
+use super::tcp::{begin, finish, unknown_host};
+use super::{Deadline, Readiness, Transport};
 
 /// A connected stream socket in blocking mode.
 #[derive(Debug)]
@@ -53,7 +56,16 @@ impl Socket {
 
 impl Transport for Socket {
     async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<Socket> {
-        connect_unix(path, timeout)
+        let address = SocketAddrUnix::new(path)?;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // The time-out for sending also limits the wait for a place in the listener's
+        // queue.
+        set_socket_timeout(&fd, Timeout::Send, timeout)?;
+        match connect(&fd, &address) {
+            Ok(()) => Ok(Socket::new(fd)),
+            Err(Errno::AGAIN) => Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn connect_tcp(
@@ -61,12 +73,22 @@ impl Transport for Socket {
         ports: &[u16],
         timeout: Option<Duration>,
     ) -> io::Result<Socket> {
-        connect_tcp(host, ports, timeout)
+        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
+        for port in ports {
+            for address in Socket::lookup(host, *port, timeout).await? {
+                match begin(address).and_then(|stream| finish(stream, timeout)) {
+                    Ok(socket) => return Ok(socket),
+                    Err(error) => last = error,
+                }
+            }
+        }
+        Err(last)
     }
 
     /// The time-out is not used, because the resolver has its own.
     async fn lookup(host: &str, port: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
-        lookup(host, port)
+        let found = (host, port).to_socket_addrs().map(Iterator::collect);
+        found.map_err(|error| unknown_host(&error))
     }
 
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,7 +1,7 @@
 //! TCP connections over IPv4 or IPv6.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -10,25 +10,6 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
 
 use super::{Deadline, Socket};
-
-/// Connects to the first of `ports` that answers on any address of `host`, which is a
-/// name or a numeric address. `timeout` is for each attempt.
-///
-/// # Errors
-/// [`io::ErrorKind::HostUnreachable`] if the name has no address; otherwise the error
-/// of the last attempt.
-pub fn connect_tcp(host: &str, ports: &[u16], timeout: Option<Duration>) -> io::Result<Socket> {
-    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
-    for port in ports {
-        for address in lookup(host, *port)? {
-            match begin(address).and_then(|stream| finish(stream, timeout)) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = error,
-            }
-        }
-    }
-    Err(last)
-}
 
 /// Begins to connect. The socket does not block. Once it is writable, [`outcome`] tells
 /// the result.
@@ -57,7 +38,7 @@ pub(super) fn outcome(stream: impl AsFd) -> io::Result<()> {
 }
 
 /// Waits until an attempt is over.
-fn finish(stream: TcpStream, timeout: Option<Duration>) -> io::Result<Socket> {
+pub(super) fn finish(stream: TcpStream, timeout: Option<Duration>) -> io::Result<Socket> {
     let deadline = Deadline::after(Instant::now(), timeout);
     loop {
         let left = deadline.remaining(Instant::now())?;
@@ -71,15 +52,6 @@ fn finish(stream: TcpStream, timeout: Option<Duration>) -> io::Result<Socket> {
     outcome(&stream)?;
     stream.set_nonblocking(false)?;
     Ok(Socket::new(OwnedFd::from(stream)))
-}
-
-/// The addresses of a host.
-///
-/// # Errors
-/// [`io::ErrorKind::HostUnreachable`] if it has none.
-pub(super) fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    let found = (host, port).to_socket_addrs().map(Iterator::collect);
-    found.map_err(|error| unknown_host(&error))
 }
 
 /// The error for the name of a host that could not be looked up. The resolver has no
@@ -121,7 +93,8 @@ pub(super) mod tests {
         let port = listener.local_addr().expect("an address").port();
         drop(listener);
         for timeout in [None, Some(Duration::from_secs(60))] {
-            let error = connect_tcp("127.0.0.1", &[port], timeout).expect_err("refused");
+            let error =
+                ready(Socket::connect_tcp("127.0.0.1", &[port], timeout)).expect_err("refused");
             assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         }
     }

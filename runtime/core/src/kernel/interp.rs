@@ -5,7 +5,7 @@
 //! block. The lanes of a block share the cost of dispatch.
 
 use super::Kernel;
-use super::ir::{Access, BinaryOp, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
+use super::ir::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Reg, Scalar};
 use super::ops::{self, BinaryFn, LaneBits, UnaryFn, for_scalar};
 use super::rows::Arenas;
 use super::statistic::{quantile, std_dev};
@@ -48,17 +48,12 @@ pub enum Lanes<'a> {
 }
 
 impl PreparedKernel {
-    /// Looks up the operations of a form.
-    ///
-    /// # Errors
-    /// The form is not well formed.
-    pub(super) fn new(ir: &KernelIr) -> Result<PreparedKernel, IrError> {
-        ir.verify()?;
-        let types = ir.register_types()?;
+    /// Looks up the operations of a verified form whose registers have these types.
+    pub(super) fn new(ir: &KernelIr, types: &[Scalar]) -> PreparedKernel {
         let scalar = |reg: Reg| types[usize::from(reg.0)];
         let output = ir.output();
         let Body::Map { insts, .. } = &ir.body else {
-            return Ok(PreparedKernel { steps: Vec::new(), output });
+            return PreparedKernel { steps: Vec::new(), output };
         };
         let step = |inst: &Inst| match *inst {
             Inst::Operand(index) => Step::Operand(usize::from(index)),
@@ -71,7 +66,7 @@ impl PreparedKernel {
             }
             Inst::Select(guard, yes, no) => Step::Select(guard, yes, no),
         };
-        Ok(PreparedKernel { steps: insts.iter().map(step).collect(), output })
+        PreparedKernel { steps: insts.iter().map(step).collect(), output }
     }
 
     /// Runs the instructions over `count` lanes (at most a block).

@@ -116,21 +116,15 @@ impl UnaryOp {
 
     /// Type of the result for an operand of type `scalar`; `None` if there is
     /// no such operation.
-    pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
+    pub fn result(self, scalar: Scalar) -> Option<Scalar> {
         match self {
             UnaryOp::Convert(to) => Some(to),
             UnaryOp::Truth | UnaryOp::Not => Some(Scalar::U32),
             UnaryOp::Neg | UnaryOp::Abs => Some(scalar),
             UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::Sqrt => {
-                if scalar.is_float() { Some(scalar) } else { None }
+                scalar.is_float().then_some(scalar)
             }
-            UnaryOp::Log => {
-                if matches!(scalar, Scalar::F64) {
-                    Some(scalar)
-                } else {
-                    None
-                }
-            }
+            UnaryOp::Log => (scalar == Scalar::F64).then_some(scalar),
         }
     }
 }
@@ -203,17 +197,11 @@ impl BinaryOp {
 
     /// Type of the result for operands of type `scalar`; `None` if there is
     /// no such operation.
-    pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
+    pub fn result(self, scalar: Scalar) -> Option<Scalar> {
         match self {
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => Some(scalar),
             BinaryOp::Min | BinaryOp::Max => Some(scalar),
-            BinaryOp::Ratio | BinaryOp::Pow => {
-                if matches!(scalar, Scalar::F64) {
-                    Some(scalar)
-                } else {
-                    None
-                }
-            }
+            BinaryOp::Ratio | BinaryOp::Pow => (scalar == Scalar::F64).then_some(scalar),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq => Some(Scalar::U32),
             BinaryOp::Ge | BinaryOp::Gt | BinaryOp::Ne => Some(Scalar::U32),
             BinaryOp::And | BinaryOp::Or => Some(Scalar::U32),
@@ -352,41 +340,38 @@ impl KernelIr {
         let Body::Map { insts, .. } = &self.body else { return Ok(Vec::new()) };
         let mut types: Vec<Scalar> = Vec::with_capacity(insts.len());
         for (at, inst) in insts.iter().enumerate() {
-            let fail = |what| Err(IrError { at, what });
+            let fault = |what| IrError { at, what };
             let reg = |reg: Reg| {
                 let known = types.get(usize::from(reg.0)).copied();
-                known.ok_or(IrError { at, what: "register used before it is assigned" })
+                known.ok_or(fault("register used before it is assigned"))
             };
             let scalar = match *inst {
-                Inst::Operand(index) => match self.operands.get(usize::from(index)) {
-                    Some(operand) => operand.scalar,
-                    None => return fail("no such operand"),
-                },
-                Inst::Constant(index) => match self.constants.get(usize::from(index)) {
-                    Some(scalar) => *scalar,
-                    None => return fail("no such constant"),
-                },
-                Inst::Unary(op, operand) => match op.result(reg(operand)?) {
-                    Some(scalar) => scalar,
-                    None => return fail("no such operation on this type"),
-                },
+                Inst::Operand(index) => {
+                    let operand = self.operands.get(usize::from(index));
+                    operand.ok_or(fault("no such operand"))?.scalar
+                }
+                Inst::Constant(index) => {
+                    let constant = self.constants.get(usize::from(index));
+                    *constant.ok_or(fault("no such constant"))?
+                }
+                Inst::Unary(op, operand) => {
+                    let result = op.result(reg(operand)?);
+                    result.ok_or(fault("no such operation on this type"))?
+                }
                 Inst::Binary(op, left, right) => {
                     let scalar = reg(left)?;
                     if reg(right)? != scalar {
-                        return fail("operands of different types");
+                        return Err(fault("operands of different types"));
                     }
-                    match op.result(scalar) {
-                        Some(scalar) => scalar,
-                        None => return fail("no such operation on this type"),
-                    }
+                    op.result(scalar).ok_or(fault("no such operation on this type"))?
                 }
                 Inst::Select(guard, yes, no) => {
                     if reg(guard)? != Scalar::U32 {
-                        return fail("guard is not U32");
+                        return Err(fault("guard is not U32"));
                     }
                     let scalar = reg(yes)?;
                     if reg(no)? != scalar {
-                        return fail("branches of different types");
+                        return Err(fault("branches of different types"));
                     }
                     scalar
                 }
@@ -396,11 +381,11 @@ impl KernelIr {
         Ok(types)
     }
 
-    /// Checks that the form is well formed.
+    /// Checks that the form is well formed, and returns the types of its registers.
     ///
     /// # Errors
     /// The first thing that is not.
-    pub fn verify(&self) -> Result<(), IrError> {
+    pub fn verify(&self) -> Result<Vec<Scalar>, IrError> {
         let types = self.register_types()?;
         match &self.body {
             Body::Map { insts, result, flags } => {
@@ -423,7 +408,7 @@ impl KernelIr {
                 }
             }
         }
-        Ok(())
+        Ok(types)
     }
 
     /// Type of the output. Only for verified forms.

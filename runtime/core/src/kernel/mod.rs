@@ -76,9 +76,9 @@ impl Kernel {
     /// # Errors
     /// The faults that [`KernelIr::verify`] finds.
     pub fn new(ir: KernelIr) -> Result<Kernel, IrError> {
-        let prepared = interp::PreparedKernel::new(&ir)?;
-        let types = ir.register_types()?.into();
-        Ok(Kernel { ir, types, prepared, native: OnceLock::new() })
+        let types = ir.verify()?;
+        let prepared = interp::PreparedKernel::new(&ir, &types);
+        Ok(Kernel { ir, types: types.into(), prepared, native: OnceLock::new() })
     }
 
     /// Type of each register of a map, in order; empty for a reduction.

@@ -3,8 +3,6 @@
 //!
 //! Text is printed with its original bytes, so the output is bytes.
 
-use std::io::Write;
-
 use super::events::{EventSummary, summarize_events, summarize_events_as_version_6};
 use super::value_text::{native_block, write_double, write_float};
 use super::{PmStatus, RawValue, RawValueRef, Timestamp, Value, ValueType, until_nul};
@@ -119,20 +117,22 @@ fn right(out: &mut Vec<u8>, text: &[u8], width: i32) {
     pad(out, text, width.max(0));
 }
 
-fn float(value: f32) -> String {
-    let mut text = String::new();
-    write_float(&mut text, value);
-    text
+/// Prints a possible reading of bytes and a blank, unless it is NaN.
+fn print_reading(out: &mut Vec<u8>, reading: &Value, width: i32) {
+    let is_nan = match reading {
+        Value::F32(value) => value.is_nan(),
+        Value::F64(value) => value.is_nan(),
+        _ => false,
+    };
+    if !is_nan {
+        print_number(out, reading, width);
+        out.push(b' ');
+    }
 }
 
 fn print_unknown_word(out: &mut Vec<u8>, word: u32, width: i32) {
-    pad(out, word.to_string().as_bytes(), width);
-    out.push(b' ');
-    let reading = f32::from_bits(word);
-    if !reading.is_nan() {
-        pad(out, float(reading).as_bytes(), width);
-        out.push(b' ');
-    }
+    print_reading(out, &Value::U32(word), width);
+    print_reading(out, &Value::F32(f32::from_bits(word)), width);
     out.extend_from_slice(b"0x");
     // The width includes the prefix, unless it is 2 or less.
     let width = if width > 2 { width - 2 } else { width };
@@ -143,22 +143,11 @@ fn print_unknown_word(out: &mut Vec<u8>, word: u32, width: i32) {
 /// machine.
 fn print_unknown_block(out: &mut Vec<u8>, bytes: &[u8], width: i32) {
     if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
-        pad(out, u64::from_ne_bytes(bytes).to_string().as_bytes(), width);
-        out.push(b' ');
-        let reading = f64::from_ne_bytes(bytes);
-        if !reading.is_nan() {
-            let mut text = String::new();
-            write_double(&mut text, reading);
-            pad(out, text.as_bytes(), width);
-            out.push(b' ');
-        }
+        print_reading(out, &Value::U64(u64::from_ne_bytes(bytes)), width);
+        print_reading(out, &Value::F64(f64::from_ne_bytes(bytes)), width);
     }
     if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
-        let reading = f32::from_ne_bytes(bytes);
-        if !reading.is_nan() {
-            pad(out, float(reading).as_bytes(), width);
-            out.push(b' ');
-        }
+        print_reading(out, &Value::F32(f32::from_ne_bytes(bytes)), width);
     }
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         right(out, &[b"\"", bytes, b"\""].concat(), width);
@@ -197,8 +186,7 @@ fn print_events(
         }
     }
     text.push(']');
-    // Writing to a vector does not fail.
-    let _ = out.write_all(text.as_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Longest text to print in full, in bytes, and the number of bytes to print of
