@@ -156,12 +156,13 @@ fn one_outcome(
         return false;
     };
     let (value_type, constant_type) = (value_desc.value_type, constant_desc.value_type);
-    if constant_type == ValueType::F64 && matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
-        if let Some((fact, help)) = never_equal(subject, constant, value_type) {
-            let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
-            diagnostics.push(told.help(help));
-            return true;
-        }
+    if constant_type == ValueType::F64
+        && matches!(op, BinaryOp::Eq | BinaryOp::Ne)
+        && let Some((fact, help)) = never_equal(subject, constant, value_type)
+    {
+        let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
+        diagnostics.push(told.help(help));
+        return true;
     }
     let Some((low, high)) = range(subject, value, value_type, constant_type) else {
         return false;
