@@ -246,31 +246,23 @@ impl Checker<'_> {
         // Nearly every short name is near to one or two letters.
         let with_derived = self.extensions || self.expr.len() == 1 && self.suggest.is_unnamed();
         let near = self.suggest.nearest(name, with_derived).filter(|_| name.len() > 2);
-        if near.is_none() && self.is_beside_text(span) {
-            let text = format!("\"{name}\"");
-            return self.report(
-                diagnostic
-                    .label(span, "is compared with a text")
-                    .help("texts stand in double quotes")
-                    .guess(span, text),
-            );
-        }
-        if near.is_none()
-            && let Some(told) =
-                value_elsewhere(name, self.expr, span, self.dialect, diagnostic.clone())
-        {
-            return self.report(told);
-        }
-        if near.is_none()
-            && let Some(told) = self.part_of_metric(name, span, &diagnostic)
-        {
-            return self.report(told);
-        }
-        if near.is_none()
-            && let Some(help) = function_elsewhere(name, language)
-        {
-            let told = diagnostic.label(span, "taken for the name of a metric");
-            return self.report(told.help(help));
+        if near.is_none() {
+            if self.is_beside_text(span) {
+                return self.report(
+                    diagnostic
+                        .label(span, "is compared with a text")
+                        .help("texts stand in double quotes")
+                        .guess(span, format!("\"{name}\"")),
+                );
+            }
+            let value = value_elsewhere(name, self.expr, span, self.dialect, diagnostic.clone());
+            if let Some(told) = value.or_else(|| self.part_of_metric(name, span, &diagnostic)) {
+                return self.report(told);
+            }
+            if let Some(help) = function_elsewhere(name, language) {
+                let told = diagnostic.label(span, "taken for the name of a metric");
+                return self.report(told.help(help));
+            }
         }
         let mistake = name_mistake(name);
         let fact = match (&near, &mistake) {

@@ -7,7 +7,7 @@ use super::typed::{Scale, TypedId, TypedKind};
 use super::units::{combine, dimensions_agree};
 use super::{Checked, Checker, Operand, describe, not_a_counter, types, units_name};
 use crate::bind::Desc;
-use crate::diag::{Code, Diagnostic, Fix, Property};
+use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
@@ -44,13 +44,10 @@ impl Checker<'_> {
         if let (Some(a), Some(b)) = (l.indom, r.indom)
             && !self.are_same_domain(a, b)
         {
-            return self.refuse(
-                &operation,
-                Code::IndomMismatch,
-                format!("operands of `{}` have different instance domains", op.symbol()),
-                Some("reduce one side to a single value with an aggregate or scalar()"),
-                None,
-            );
+            let message = format!("operands of `{}` have different instance domains", op.symbol());
+            let refusal = self.refusal(&operation, Code::IndomMismatch, message);
+            let help = "reduce one side to a single value with an aggregate or scalar()";
+            return self.report(refusal.help(help));
         }
         // Numeric types always share one, and others were refused above.
         let Some(common) = types::common(l.value_type, r.value_type) else {
@@ -78,17 +75,9 @@ impl Checker<'_> {
             let desc = Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE };
             return Ok(self.push(kind, desc));
         }
-        let combined = match combine(op, &l.units, &r.units, left_is_constant, self.dialect) {
-            Ok(combined) => combined,
-            Err(_) => {
-                return self.refuse(
-                    &operation,
-                    Code::DimensionOverflow,
-                    "the result's dimension is beyond what units can express (-8 to 7)".to_string(),
-                    None,
-                    None,
-                );
-            }
+        let Ok(combined) = combine(op, &l.units, &r.units, left_is_constant, self.dialect) else {
+            let message = "the result's dimension is beyond what units can express (-8 to 7)";
+            return self.report(self.refusal(&operation, Code::DimensionOverflow, message));
         };
         // A quotient may have a fraction, and so may a number in another scale.
         let scales = Scale::both(combined.left, combined.right);
@@ -116,14 +105,8 @@ impl Checker<'_> {
         }
     }
 
-    fn refuse<T>(
-        &mut self,
-        operation: &Operation,
-        code: Code,
-        message: String,
-        help: Option<&str>,
-        pcp: Option<&str>,
-    ) -> Checked<T> {
+    /// The report on operands that an operator does not take together.
+    fn refusal(&self, operation: &Operation, code: Code, message: impl Into<String>) -> Diagnostic {
         let Operation { left, right, .. } = operation;
         let property = match code {
             Code::CounterMisuse => Property::Semantics,
@@ -137,17 +120,12 @@ impl Checker<'_> {
             Code::DimensionOverflow => "adds or subtracts exponents",
             _ => "does not take these units together",
         };
-        let mut diagnostic = Diagnostic::error(code, operation.op_span, message)
+        Diagnostic::error(code, operation.op_span, message)
             .label(operation.op_span, needs)
             .label(self.span(left.expr), describe(&left.desc))
             .label(self.span(right.expr), describe(&right.desc))
             .derived(self.derivation(left.expr, "left operand", property))
-            .derived(self.derivation(right.expr, "right operand", property));
-        if let Some(help) = help {
-            diagnostic = diagnostic.help(help);
-        }
-        diagnostic.pcp = pcp.map(Into::into);
-        self.report(diagnostic)
+            .derived(self.derivation(right.expr, "right operand", property))
     }
 
     fn counters(&mut self, operation: &Operation) -> Checked<()> {
@@ -183,7 +161,8 @@ impl Checker<'_> {
             (true, false, _) => self.advise(operation, &operation.left, &operation.right),
             _ => self.advise(operation, &operation.right, &operation.left),
         };
-        self.refuse(operation, Code::CounterMisuse, message, Some(&help), Some(&pcp))
+        let refusal = self.refusal(operation, Code::CounterMisuse, message);
+        self.report(refusal.help(help).pcp(pcp))
     }
 
     fn dimensions(&mut self, operation: &Operation) -> Checked<()> {
@@ -212,11 +191,9 @@ impl Checker<'_> {
                     format!("operands of `{symbol}` have different dimensions: {l} and {r}");
                 (message, "rescale() cannot change a dimension; divide to build a ratio")
             };
-            let pcp = Some("Dimensions are not the same");
-            let first = self.diagnostics.len();
-            let refused = self.refuse(operation, Code::DimensionMismatch, message, Some(help), pcp);
-            self.offer_units(operation, first);
-            return refused;
+            let refusal = self.refusal(operation, Code::DimensionMismatch, message).help(help);
+            let refusal = self.with_units(operation, refusal);
+            return self.report(refusal.pcp("Dimensions are not the same"));
         }
         // A counter combines only with plain numbers, and with other counters.
         let counter = |desc: &Desc| desc.semantics == Semantics::Counter;
@@ -231,13 +208,8 @@ impl Checker<'_> {
             let message = format!("`{symbol}` of a counter and a value in {units}");
             let help = "a counter combines with plain numbers only; use rate() or delta() first";
             let pcp = format!("Non-counter and not dimensionless for {side} operand");
-            return self.refuse(
-                operation,
-                Code::DimensionMismatch,
-                message,
-                Some(help),
-                Some(&pcp),
-            );
+            let refusal = self.refusal(operation, Code::DimensionMismatch, message);
+            return self.report(refusal.help(help).pcp(pcp));
         }
         Ok(())
     }
@@ -268,9 +240,9 @@ impl Checker<'_> {
 
     /// Offers units for a plain number that is added to or compared with an
     /// operand that has units.
-    fn offer_units(&mut self, operation: &Operation, first: usize) {
+    fn with_units(&self, operation: &Operation, mut refusal: Diagnostic) -> Diagnostic {
         if operation.op.is_boolean() {
-            return;
+            return refusal;
         }
         let (left, right) = (operation.left, operation.right);
         for (number, other) in [(left, right), (right, left)] {
@@ -284,19 +256,15 @@ impl Checker<'_> {
             };
             // A counter does not compare with a number that has units.
             if other.desc.semantics == Semantics::Counter {
-                let help = self.advise(operation, &other, &number);
-                for diagnostic in self.diagnostics.since_mut(first) {
-                    diagnostic.help = Some(help.clone());
-                }
+                refusal = refusal.help(self.advise(operation, &other, &number));
                 continue;
             }
             let fixed = format!("{sign}mkconst({}, units=\"{}\")", plain.text, other.desc.units);
-            let span = self.span(number.expr);
-            for diagnostic in self.diagnostics.since_mut(first) {
-                diagnostic.help = Some("mkconst() gives a number its units".to_owned());
-                diagnostic.fix = Some(Fix { span, text: fixed.clone(), is_certain: false });
-            }
+            refusal = refusal
+                .help("mkconst() gives a number its units")
+                .guess(self.span(number.expr), fixed);
         }
+        refusal
     }
 
     fn extra_units(&mut self, operation: &Operation) -> Checked<()> {
@@ -324,7 +292,8 @@ impl Checker<'_> {
             BinaryOp::Div => (differ(), "Different extra units not allowed for both operands of /"),
             _ => (differ(), "Operands have incompatible extra units or scale"),
         };
-        self.refuse(operation, Code::ExtraUnits, message, Some(help), Some(pcp))
+        let refusal = self.refusal(operation, Code::ExtraUnits, message);
+        self.report(refusal.help(help).pcp(pcp))
     }
 }
 

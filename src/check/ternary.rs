@@ -217,7 +217,7 @@ impl Checker<'_> {
         let axis = both.find(|(a, b)| a != b).map(|((axis, ..), _)| axis);
         let axis = axis.or((a.units.extra != b.units.extra).then_some("extra"));
         let indoms_differ = a.indom.is_some() && b.indom.is_some() && a.indom != b.indom;
-        let (code, message, help) = if a.value_type != b.value_type {
+        let (code, property, message, help) = if a.value_type != b.value_type {
             let message =
                 format!("branches of different types: {} and {}", a.value_type, b.value_type);
             let is_whole = |id: ExprId| match &self.expr.node(id).kind {
@@ -230,25 +230,24 @@ impl Checker<'_> {
                 false => "a product with `1.0` is a double: `1.0 * x`",
             };
             let is_text = [a, b].into_iter().any(|one| one.value_type == ValueType::String);
-            (Code::BranchTypes, message, Some(help).filter(|_| !is_text))
+            (Code::BranchTypes, Property::Type, message, Some(help).filter(|_| !is_text))
         } else if indoms_differ {
             let message = "branches of different instance domains".to_string();
             let help = "reduce one of them to a single value with an aggregate or scalar()";
-            (Code::IndomMismatch, message, Some(help))
+            (Code::IndomMismatch, Property::Instances, message, Some(help))
         } else if a.semantics != b.semantics {
             let message =
                 format!("branches of different semantics: {} and {}", a.semantics, b.semantics);
             let help = "instant() makes a counter instantaneous; mkconst() takes semantics=...";
-            (Code::BranchSemantics, message, Some(help))
+            (Code::BranchSemantics, Property::Semantics, message, Some(help))
         } else if let Some(axis) = axis {
-            let (a_units, b_units) = (a.units, b.units);
-            let (a, b) = (units_name(&a.units), units_name(&b.units));
-            let message = format!("branches of different units ({axis}): {a} and {b}");
-            let help = match dimensions_agree(&a_units, &b_units) {
+            let (a_units, b_units) = (units_name(&a.units), units_name(&b.units));
+            let message = format!("branches of different units ({axis}): {a_units} and {b_units}");
+            let help = match dimensions_agree(&a.units, &b.units) {
                 true => "rescale() brings one of them to the scale of the other",
                 false => "rescale() changes the scale only; these are different dimensions",
             };
-            (Code::BranchUnits, message, Some(help))
+            (Code::BranchUnits, Property::Units, message, Some(help))
         } else {
             return Ok(());
         };
@@ -258,12 +257,6 @@ impl Checker<'_> {
             .pcp(format!("Different units or scale ({axis}) for ternary operands"))
             .label(yes_span, describe(a))
             .label(no_span, describe(b));
-        let property = match code {
-            Code::BranchTypes => Property::Type,
-            Code::BranchSemantics => Property::Semantics,
-            Code::BranchUnits => Property::Units,
-            _ => Property::Instances,
-        };
         for (id, branch) in [(yes.expr, "first branch"), (no.expr, "second branch")] {
             diagnostic = diagnostic.derived(self.derivation(id, branch, property));
         }

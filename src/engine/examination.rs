@@ -1,15 +1,14 @@
 //! Checks definitions against the answers of a source: which names are
 //! definitions, in which order to check them, and the results.
 //!
-//! The caller gives the answers, and a function that suggests names for unknown
-//! ones. Only [`examine_and_suggest`] asks a source, for its names.
+//! The caller gives the answers, and the names to suggest for unknown ones. No source is
+//! asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::{DefinitionKey, OutputId};
-use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::anonymous::is_anonymous;
 use super::metric::Metric;
@@ -282,22 +281,4 @@ fn hidden(one: &Registered) -> Diagnostic {
     Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)
         .label(one.name_span, "this definition is not used")
         .help("give the derived metric another name")
-}
-
-/// Examines definitions. If a suggestion needs names of the source, examines
-/// again with them.
-pub(super) fn examine_and_suggest(
-    registry: &Registry,
-    source: &mut dyn MetadataSource,
-    examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
-) -> Result<(Examination, Diagnostics), SourceError> {
-    let mut diagnostics = Diagnostics::default();
-    let vocabulary = Vocabulary::unknown(registry);
-    let mut examination = examine(&vocabulary, &mut diagnostics);
-    if vocabulary.needs_names() {
-        let names = source.traverse("")?;
-        diagnostics = Diagnostics::default();
-        examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
-    }
-    Ok((examination, diagnostics))
 }

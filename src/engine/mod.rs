@@ -40,7 +40,7 @@ use pmderive_runtime::weak_table::Interner;
 
 pub use crate::bind::Desc;
 pub use crate::bind::equivalent_domains::EquivalentDomains;
-use crate::bind::{Identities, NameAnswer, ask, mentions};
+use crate::bind::{Identities, NameAnswer, ask};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Operands, Planned, nodes_of, plan};
@@ -54,8 +54,8 @@ use classes::{Build, Classes};
 pub use class_statistics::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
 pub use definitions::{Definitions, Loaded, Refused, Snapshot};
 pub(crate) use examination::CheckedSelection;
+use examination::Checking;
 pub use examination::Examination;
-use examination::{Checking, examine_and_suggest};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub use metric::Metric;
@@ -268,10 +268,9 @@ impl Engine {
         let mut diagnostics = Diagnostics::default();
         let vocabulary = Vocabulary::unknown(selection.registry());
         let definitions = selection.definitions();
-        let (registry, count) = (selection.registry(), selection.len());
         let are_nested = selection.are_nested();
         let checking =
-            Checking { are_nested, ..self.checking(registry, &definitions, count, &vocabulary) };
+            Checking { are_nested, ..self.checking(selection, &definitions, &vocabulary) };
         let mentions = selection.mentions();
         let mut metrics = Vec::new();
         let (program, operands) = self.plan(|add| {
@@ -281,7 +280,7 @@ impl Engine {
                 return;
             }
             let examination = checking.run(mentions, found, &mut diagnostics);
-            let chosen = definitions.iter().copied().take(count);
+            let chosen = definitions.iter().copied().take(selection.len());
             let checked = examination.into_checked(chosen);
             metrics = checked.metrics;
             checked.typed.into_iter().for_each(|(key, expr)| add(key, expr));
@@ -300,28 +299,24 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Examination {
         let definitions = selection.definitions();
-        let checking =
-            self.checking(selection.registry(), &definitions, selection.len(), vocabulary);
+        let checking = self.checking(selection, &definitions, vocabulary);
         checking.run(selection.mentions(), found, diagnostics)
     }
 
+    /// A check of a selection, whose definitions may mention each other.
     fn checking<'c>(
         &'c self,
-        registry: &'c Registry,
+        selection: &'c Selection,
         definitions: &'c [&'c Registered],
-        chosen: usize,
         vocabulary: &'c Vocabulary<'c>,
     ) -> Checking<'c> {
-        let equivalent_domains = &self.equivalent_domains;
-        let language = self.language;
-        let are_nested = true;
         Checking {
-            registry,
-            language,
-            equivalent_domains,
+            registry: selection.registry(),
+            language: self.language,
+            equivalent_domains: &self.equivalent_domains,
             definitions,
-            chosen,
-            are_nested,
+            chosen: selection.len(),
+            are_nested: true,
             vocabulary,
         }
     }
@@ -338,16 +333,19 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let definitions = needed(registry, selection);
-        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &one.name);
-        let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
-        let found = ask(&mentions, source)?;
-        let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
-            let checking = self.checking(registry, &definitions, selection.len(), vocabulary);
-            checking.run(&mentions, &found, diagnostics)
-        };
-        let (examination, found) = examine_and_suggest(registry, source, examine)?;
-        diagnostics.extend(found);
+        let selection = Selection::new(registry, selection);
+        let found = ask(selection.mentions(), source)?;
+        let mut own = Diagnostics::default();
+        let vocabulary = Vocabulary::unknown(registry);
+        let mut examination = self.examine_found(&selection, &found, &vocabulary, &mut own);
+        // Examines again if a suggestion needs names of the source.
+        if vocabulary.needs_names() {
+            let names = source.traverse("")?;
+            let vocabulary = Vocabulary::known(&names, registry);
+            own = Diagnostics::default();
+            examination = self.examine_found(&selection, &found, &vocabulary, &mut own);
+        }
+        diagnostics.extend(own);
         Ok(examination)
     }
 

@@ -90,9 +90,7 @@ fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagn
             }
         };
         never[id] = inherited || origin.is_some();
-        if let Some(origin) = origin {
-            diagnostics.push(origin);
-        }
+        diagnostics.extend(origin);
     }
 }
 

@@ -6,7 +6,7 @@ use pmderive_runtime::model::{Units, ValueType};
 use super::subject::Subject;
 use crate::bind::Desc;
 use crate::check::units::dimensions_agree;
-use crate::check::units_name;
+use crate::check::{types, units_name};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, UnaryOp};
 use crate::text::Span;
@@ -156,13 +156,13 @@ fn one_outcome(
         return false;
     };
     let (value_type, constant_type) = (value_desc.value_type, constant_desc.value_type);
-    if constant_type == ValueType::F64 && matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
-        let never = never_equal(subject, constant, value_type);
-        if let Some((fact, help)) = never {
-            let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
-            diagnostics.push(told.help(help));
-            return true;
-        }
+    if constant_type == ValueType::F64
+        && matches!(op, BinaryOp::Eq | BinaryOp::Ne)
+        && let Some((fact, help)) = never_equal(subject, constant, value_type)
+    {
+        let told = always(op == BinaryOp::Ne, op_span).label(subject.span(value), fact);
+        diagnostics.push(told.help(help));
+        return true;
     }
     let Some((low, high)) = range(subject, value, value_type, constant_type) else {
         return false;
@@ -218,20 +218,20 @@ fn never_equal(
     subject: &Subject<'_>,
     constant: ExprId,
     value_type: ValueType,
-) -> Option<(String, String)> {
+) -> Option<(String, &'static str)> {
     let limit =
         constant_value(subject, constant, ValueType::F64).filter(|limit| limit.is_finite())?;
     match value_type {
         ValueType::F32 if f64::from(limit as f32) != limit => {
             let nearest = f64::from(limit as f32);
             let help = "a FLOAT has seven digits or so; compare with `<` or `>`";
-            Some((format!("FLOAT: the nearest is {nearest}"), help.to_owned()))
+            Some((format!("FLOAT: the nearest is {nearest}"), help))
         }
         ValueType::I32 | ValueType::U32 | ValueType::I64 | ValueType::U64
             if limit.fract() != 0.0 =>
         {
             let help = "compare with a whole number, or with `<` or `>`";
-            Some((format!("{value_type}: whole numbers only"), help.to_owned()))
+            Some((format!("{value_type}: whole numbers only"), help))
         }
         _ => None,
     }
@@ -270,9 +270,7 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
 
 /// True if values of both types are compared as unsigned numbers.
 fn is_unsigned_together(left: ValueType, right: ValueType) -> bool {
-    use ValueType::{F32, F64, I64, U32, U64};
-    let either = |value_type| left == value_type || right == value_type;
-    !either(F32) && !either(F64) && (either(U64) || (either(U32) && !either(I64)))
+    matches!(types::common(left, right), Some(ValueType::U32 | ValueType::U64))
 }
 
 /// Least and greatest value of a node when it is compared with another type.
@@ -402,18 +400,12 @@ fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagno
         .help("rescale() brings one to the scale of the other");
     // A conversion to the finer scale loses nothing, unless 32 bits are too
     // few.
-    let finer = |from: &Desc, to: &Desc| {
-        let is_wide = !matches!(from.value_type, ValueType::I32 | ValueType::U32);
-        is_wide && is_finer(&to.units, &from.units)
-    };
-    let converted = if finer(&l, &r) {
-        Some((left, r.units))
-    } else if finer(&r, &l) {
-        Some((right, l.units))
-    } else {
-        None
-    };
-    if let Some((id, units)) = converted {
+    let converted =
+        [(left, &l, r.units), (right, &r, l.units)].into_iter().find(|(_, from, to)| {
+            let is_wide = !matches!(from.value_type, ValueType::I32 | ValueType::U32);
+            is_wide && is_finer(to, &from.units)
+        });
+    if let Some((id, _, units)) = converted {
         let text = format!("rescale({}, \"{units}\")", subject.text(id));
         diagnostic = diagnostic.guess(subject.span(id), text);
     }

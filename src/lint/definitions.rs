@@ -44,12 +44,13 @@ fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut
             continue;
         };
         let message = format!("`{}` is the same as `{}`", one.name, earlier.name);
-        let mut diagnostic = Diagnostic::warning(Code::SameExpression, one.name_span, message)
-            .label(one.name_span, "the same expression")
-            .label(earlier.name_span, "as this one")
-            .help("if both names are wanted, this costs nothing: it is computed once");
-        diagnostic.metric = Some(Box::from(&*one.name));
-        diagnostics.push(diagnostic);
+        diagnostics.push(
+            Diagnostic::warning(Code::SameExpression, one.name_span, message)
+                .label(one.name_span, "the same expression")
+                .label(earlier.name_span, "as this one")
+                .help("if both names are wanted, this costs nothing: it is computed once")
+                .of_metric(&one.name),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lints about selectors and patterns that no instance matches.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use pmderive_runtime::model::{InDom, InstanceDomain};
@@ -39,13 +40,9 @@ pub fn missing_instances(
         for (_, node) in subject.nodes() {
             let Some(operand) = filtered(&node.kind) else { continue };
             let Some(indom) = subject.desc(operand).and_then(|desc| desc.indom) else { continue };
-            let domain = match known.get(&indom) {
-                Some(domain) => domain.clone(),
-                None => {
-                    let domain = source.known_instances(indom)?.ok();
-                    known.insert(indom, domain.clone());
-                    domain
-                }
+            let domain = match known.entry(indom) {
+                Entry::Occupied(domain) => domain.get().clone(),
+                Entry::Vacant(place) => place.insert(source.known_instances(indom)?.ok()).clone(),
             };
             // An empty domain allows no conclusion.
             let Some(domain) = domain.filter(|domain| !domain.is_empty()) else { continue };

@@ -30,7 +30,6 @@ impl<'s> Subject<'s> {
         examined: Option<&'s Examined>,
         sources: &'s SourceMap,
     ) -> Subject<'s> {
-        let mut first = PerNode::default();
         let count = |is_of_kind: fn(&NodeKind) -> bool| {
             let mut count = 0;
             let counted = expr.nodes().map(|(_, node)| {
@@ -39,11 +38,6 @@ impl<'s> Subject<'s> {
             });
             counted.collect::<PerNode<u32>>()
         };
-        for (id, _) in expr.nodes() {
-            let mut begin = id;
-            expr.operands(id, |operand| begin = begin.min(first[operand]));
-            first.push(begin);
-        }
         Subject {
             metrics: count(|kind| matches!(kind, NodeKind::Metric(_) | NodeKind::Aggregate { .. })),
             filters: count(|kind| matches!(kind, NodeKind::Select { .. } | NodeKind::Match { .. })),
@@ -51,7 +45,7 @@ impl<'s> Subject<'s> {
             expr,
             examined,
             sources,
-            first,
+            first: expr.first_below(),
         }
     }
 

@@ -156,12 +156,10 @@ fn add_known(
     handle: &mut SourceHandle,
 ) {
     handle.define(analysis);
-    let engine = Arc::clone(handle.engine());
-    let Some(opened) = handle.source() else { return };
     let mut facts = String::new();
-    let found = (|| {
+    handle.ask(|engine, opened| {
         let source = opened.metadata();
-        add_explanation(&mut facts, &engine, analysis, definition, place, source)?;
+        add_explanation(&mut facts, engine, analysis, definition, place, source)?;
         let name = match place == whole(definition) {
             true => &*definition.name,
             false => analysis.sources.slice(place),
@@ -176,11 +174,8 @@ fn add_known(
             }
             _ => Ok(()),
         }
-    })();
+    });
     words.push_str(&facts);
-    if let Err(error) = found {
-        handle.fails(&error);
-    }
 }
 
 /// Adds the results of checking a part of a definition.
@@ -397,33 +392,22 @@ fn samples_before(
 
 /// Names of the instances of a metric or an expression.
 pub fn instances_of(analysis: &Analysis, metric: &str, handle: &mut SourceHandle) -> Vec<String> {
-    let engine = Arc::clone(handle.engine());
-    let Some(opened) = handle.source() else { return Vec::new() };
     let mut sources = analysis.sources.clone();
     let id = sources.add("", metric);
     let mut ignored = Diagnostics::default();
     let Ok(part) = analysis.registry.parse(id, &sources, &mut ignored) else { return Vec::new() };
-    let source = opened.metadata();
-    let found = engine.examine(&analysis.registry, &[&part], source, &mut ignored).and_then(
-        |examination| {
-            let typed = &examination.expressions.first().filter(|one| one.is_whole);
-            let indom = typed.and_then(|one| one.typed.desc().indom);
-            Ok(match indom {
-                Some(indom) => source.known_instances(indom)?.ok(),
-                None => None,
-            })
-        },
-    );
-    match found {
-        Ok(domain) => {
-            let names = domain.iter().flat_map(|domain| domain.instances().map(|(_, name)| name));
-            names.map(str::to_owned).collect()
-        }
-        Err(error) => {
-            handle.fails(&error);
-            Vec::new()
-        }
-    }
+    let domain = handle.ask(|engine, source| {
+        let source = source.metadata();
+        let examination = engine.examine(&analysis.registry, &[&part], source, &mut ignored)?;
+        let typed = examination.expressions.first().filter(|one| one.is_whole);
+        Ok(match typed.and_then(|one| one.typed.desc().indom) {
+            Some(indom) => source.known_instances(indom)?.ok(),
+            None => None,
+        })
+    });
+    let domain = domain.flatten();
+    let names = domain.iter().flat_map(|domain| domain.instances().map(|(_, name)| name));
+    names.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

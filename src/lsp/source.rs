@@ -77,11 +77,6 @@ impl SourceHandle {
         }
     }
 
-    /// The engine.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
     /// The source, opened if necessary. A failure is kept for [`SourceHandle::take_trouble`].
     pub fn source(&mut self) -> Option<&mut OpenSource> {
         if self.open.is_none() && self.failed.is_none_or(|failed| failed.elapsed() > PAUSE) {
@@ -98,6 +93,16 @@ impl SourceHandle {
             }
         }
         self.open.as_mut()
+    }
+
+    /// The answer of the source to a question; `None` without a source, or if it fails.
+    pub fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&Arc<Engine>, &mut OpenSource) -> Result<T, SourceError>,
+    ) -> Option<T> {
+        let engine = Arc::clone(&self.engine);
+        let answer = question(&engine, self.source()?);
+        answer.inspect_err(|error| self.fails(error)).ok()
     }
 
     fn open_source(&self, source: Source) -> OpenSource {
@@ -130,7 +135,7 @@ impl SourceHandle {
     }
 
     /// Notes that the source failed: it is opened again after a pause.
-    pub fn fails(&mut self, error: &SourceError) {
+    fn fails(&mut self, error: &SourceError) {
         self.open = None;
         self.failed = Some(Instant::now());
         self.trouble = Some(error.to_string());

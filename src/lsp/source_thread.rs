@@ -161,18 +161,9 @@ pub fn start(
 /// Sends the names of all metrics, for completion. If the source cannot be used it sends none,
 /// so that requests do not wait for them.
 fn names_of_source(handle: &mut SourceHandle, file: Option<PathBuf>, events: &Sender<Event>) {
-    let traversed = handle.source().map(|source| source.metadata().traverse(""));
-    let names = match traversed {
-        Some(Ok(mut names)) => {
-            names.sort_unstable();
-            names
-        }
-        Some(Err(error)) => {
-            handle.fails(&error);
-            Vec::new()
-        }
-        None => Vec::new(),
-    };
+    let traversed = handle.ask(|_, source| source.metadata().traverse(""));
+    let mut names = traversed.unwrap_or_default();
+    names.sort_unstable();
     // The send fails only if the loop has ended.
     let _ = events.send(Event::Names(file, names.into()));
     tell_trouble(handle, events);
@@ -347,57 +338,36 @@ impl Thread {
         over_fleet: &super::analysis::OverFleet,
         found: &mut Diagnostics,
     ) -> bool {
-        let handle = self.handle(analysis);
-        let engine = Arc::clone(handle.engine());
-        let Some(opened) = handle.source() else { return false };
         let super::analysis::OverFleet { definitions, hosts, is_open } = over_fleet;
-        let source = opened.metadata();
         // The text contains the expressions that hosts compute for its aggregates.
         let on_hosts = definitions.computed_by(hosts, *is_open);
-        let checked = engine.examine(hosts, &on_hosts, source, found).and_then(|examination| {
+        let aggregates = self.handle(analysis).ask(|engine, source| {
+            let source = source.metadata();
+            let examination = engine.examine(hosts, &on_hosts, source, found)?;
             lint_expressions(&on_hosts, Some(&examination), &analysis.sources, found);
-            stages::across(&engine, definitions, [(hosts, *is_open)], source)
+            stages::across(engine, definitions, [(hosts, *is_open)], source)
         });
-        match checked {
-            Ok(mut aggregates) => {
-                found.extend(stages::beyond_texts(&aggregates));
-                stages::lint(definitions, Some(&mut aggregates), &analysis.sources, found);
-            }
-            Err(error) => {
-                handle.fails(&error);
-                return false;
-            }
-        }
+        let Some(mut aggregates) = aggregates else { return false };
+        found.extend(stages::beyond_texts(&aggregates));
+        stages::lint(definitions, Some(&mut aggregates), &analysis.sources, found);
         true
     }
 
     /// Checks some of a text's definitions. Returns false without a source.
     fn check_some(&mut self, definitions: &[Arc<Registered>], cache: &mut DefinitionCache) -> bool {
         let analysis = Arc::clone(&cache.analysis);
-        let handle = self.handle(&analysis);
-        let engine = Arc::clone(handle.engine());
-        let Some(opened) = handle.source() else { return false };
         let selection: Vec<&Registered> = definitions.iter().map(|one| &**one).collect();
         let mut found = Diagnostics::default();
-        let source = opened.metadata();
-        let examined = engine.examine(&analysis.registry, &selection, source, &mut found).and_then(
-            |examination| {
-                let sources = &analysis.sources;
-                missing_instances(&selection, &examination, sources, source, &mut found)?;
-                Ok(examination)
-            },
-        );
-        match examined {
-            Ok(examination) => {
-                lint_expressions(&selection, Some(&examination), &analysis.sources, &mut found);
-                cache.note(definitions, &examination, found);
-                true
-            }
-            Err(error) => {
-                handle.fails(&error);
-                false
-            }
-        }
+        let examined = self.handle(&analysis).ask(|engine, source| {
+            let (source, sources) = (source.metadata(), &analysis.sources);
+            let examination = engine.examine(&analysis.registry, &selection, source, &mut found)?;
+            missing_instances(&selection, &examination, sources, source, &mut found)?;
+            Ok(examination)
+        });
+        let Some(examination) = examined else { return false };
+        lint_expressions(&selection, Some(&examination), &analysis.sources, &mut found);
+        cache.note(definitions, &examination, found);
+        true
     }
 }
 

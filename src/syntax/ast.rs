@@ -473,6 +473,17 @@ impl Expr {
         }
     }
 
+    /// The first node below each node; it and those up to the node are all that belong to it.
+    pub(crate) fn first_below(&self) -> PerNode<ExprId> {
+        let mut first = PerNode::default();
+        for (id, _) in self.nodes() {
+            let mut below = id;
+            self.operands(id, |operand| below = below.min(first[operand]));
+            first.push(below);
+        }
+        first
+    }
+
     /// Removes nodes that the root does not reach. Error recovery leaves them behind.
     pub(super) fn drop_unreachable(&mut self) {
         let mut reached = PerNode::all(self.len(), false);

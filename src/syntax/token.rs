@@ -254,6 +254,11 @@ impl Token<'_> {
         })
     }
 
+    /// True for what a call may begin with: the name of a function, known or not.
+    pub fn may_be_called(self) -> bool {
+        self.is_function() || matches!(self, Token::Name(_))
+    }
+
     /// True for the names of functions, which a `(` always follows.
     pub fn is_function(self) -> bool {
         matches!(

@@ -140,6 +140,11 @@ impl Registry {
         pmids.flatten().zip(ANONYMOUS)
     }
 
+    /// The anonymous metric with an identifier.
+    pub(super) fn anonymous_of(&self, pmid: Pmid) -> Option<Anonymous> {
+        self.anonymous().find(|(known, _)| *known == pmid).map(|(_, one)| one)
+    }
+
     /// Adds a global definition with a free name and assigns an identifier.
     fn insert(
         &mut self,

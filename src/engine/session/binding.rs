@@ -185,13 +185,9 @@ impl<S: FetchSource> Session<S> {
         let desc = match self.outcome(pmid) {
             Some(Outcome::Usable { desc, .. }) => *desc,
             Some(Outcome::Unusable(_) | Outcome::Hidden(_)) => return Err(PmStatus::BADDERIVE),
-            None if self.is_anonymous(pmid) => anonymous::DESC,
+            None if self.scope.registry.anonymous_of(pmid).is_some() => anonymous::DESC,
             None => return Err(PmStatus::PMID),
         };
         Ok(desc.of_metric(pmid))
-    }
-
-    pub(super) fn is_anonymous(&self, pmid: Pmid) -> bool {
-        self.scope.registry.anonymous().any(|(known, _)| known == pmid)
     }
 }

@@ -328,7 +328,7 @@ impl<S: FetchSource> Session<S> {
                 Meaning::Computed(Arc::as_ptr(among).addr(), *at)
             }
             Some(Outcome::Unusable(_) | Outcome::Hidden(_)) => Meaning::Unusable,
-            None if self.is_anonymous(pmid) => Meaning::Anonymous,
+            None if self.scope.registry.anonymous_of(pmid).is_some() => Meaning::Anonymous,
             None if pmid.is_derived() => Meaning::Unknown,
             None => Meaning::Fetched,
         }

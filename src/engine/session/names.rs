@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
+use pmderive_runtime::model::{LabelLevel, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{
     Answer, Child, Fact, FetchSource, MetadataSource, Question, SourceError, is_at_or_below,
 };
@@ -22,13 +22,8 @@ impl<S: FetchSource> Session<S> {
     /// The derived metric with a name, even if it cannot be used.
     fn derived(&self, name: &str) -> Option<Pmid> {
         let registry = &self.scope.registry;
-        match registry.get(name) {
-            Some(definition) => definition.pmid,
-            None => {
-                let mut anonymous = registry.anonymous();
-                anonymous.find(|(_, one)| one.name == name).map(|(pmid, _)| pmid)
-            }
-        }
+        let anonymous = || registry.anonymous().find(|(_, one)| one.name == name);
+        registry.get(name).map_or_else(|| Some(anonymous()?.0), |definition| definition.pmid)
     }
 
     /// Derived metrics at or below a node, in the order of registration.
@@ -81,8 +76,7 @@ impl<S: FetchSource> Session<S> {
     fn name_of_derived(&self, pmid: Pmid) -> Option<Box<str>> {
         let registry = &self.scope.registry;
         let Some(definition) = registry.by_pmid(pmid) else {
-            let mut anonymous = registry.anonymous();
-            return anonymous.find(|(known, _)| *known == pmid).map(|(_, one)| one.name.into());
+            return registry.anonymous_of(pmid).map(|one| one.name.into());
         };
         let is_found = registry.get(&definition.name).is_some_and(|one| one.pmid == Some(pmid));
         let is_hidden = matches!(self.outcome(pmid), Some(Outcome::Hidden(_)));
@@ -91,7 +85,7 @@ impl<S: FetchSource> Session<S> {
 
     fn text_of_derived(&self, pmid: Pmid, kind: TextKind) -> Result<Box<str>, PmStatus> {
         let registry = &self.scope.registry;
-        if let Some((_, one)) = registry.anonymous().find(|(known, _)| *known == pmid) {
+        if let Some(one) = registry.anonymous_of(pmid) {
             return Ok(match kind {
                 TextKind::OneLine => one.one_line.into(),
                 TextKind::Help => one.help.into(),
@@ -102,22 +96,6 @@ impl<S: FetchSource> Session<S> {
         }
         let text = registry.text(pmid, kind).or_else(|| registry.text(pmid, TextKind::OneLine));
         text.map(Box::from).ok_or(PmStatus::TEXT)
-    }
-
-    /// Labels of derived metrics alone: there are none.
-    fn labels_of_derived(&self, level: LabelLevel) -> Option<Result<Vec<LabelSet>, PmStatus>> {
-        let is_derived = match level {
-            LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.is_derived(),
-            LabelLevel::Context
-            | LabelLevel::Domain(_)
-            | LabelLevel::InDom(_)
-            | LabelLevel::Instances(_) => false,
-        };
-        let none = match self.dialect() {
-            Dialect::Fixed => Ok(Vec::new()),
-            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Err(PmStatus::PMID),
-        };
-        is_derived.then_some(none)
     }
 }
 
@@ -133,10 +111,8 @@ enum DerivedAnswer {
     Whole(Answer),
     /// The answer if the source has no metric with that name.
     Otherwise(Pmid),
-    /// Names of derived metrics, to add after those of the source.
+    /// Names of derived metrics, to add after those of the source. There may be none.
     Besides(Vec<(Pmid, Box<str>)>),
-    /// No answer.
-    Nothing,
 }
 
 impl<S: FetchSource> Session<S> {
@@ -172,7 +148,7 @@ impl<S: FetchSource> Session<S> {
                     }
                     Some(Outcome::Hidden(_)) | None => DerivedAnswer::Otherwise(pmid),
                 },
-                None => DerivedAnswer::Nothing,
+                None => DerivedAnswer::Besides(Vec::new()),
             },
             Question::Desc(pmid) if pmid.is_derived() => {
                 DerivedAnswer::Whole(self.desc(pmid).map(Fact::Desc))
@@ -189,20 +165,22 @@ impl<S: FetchSource> Session<S> {
                 }
                 DerivedAnswer::Besides(below)
             }
-            Question::NamesOf(pmid) => match self.name_of_derived(pmid) {
-                Some(name) => DerivedAnswer::Whole(Ok(Fact::Names(vec![name]))),
-                None => DerivedAnswer::Nothing,
-            },
+            Question::NamesOf(pmid) if let Some(name) = self.name_of_derived(pmid) => {
+                DerivedAnswer::Whole(Ok(Fact::Names(vec![name])))
+            }
             Question::Text(TextSubject::Metric(pmid), kind) if pmid.is_derived() => {
                 DerivedAnswer::Whole(self.text_of_derived(pmid, kind).map(Fact::Text))
             }
-            Question::Labels(level) => {
-                let own = self.labels_of_derived(level);
-                own.map_or(DerivedAnswer::Nothing, |sets| {
-                    DerivedAnswer::Whole(sets.map(Fact::Labels))
+            // There are no labels of derived metrics alone.
+            Question::Labels(LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid))
+                if pmid.is_derived() =>
+            {
+                DerivedAnswer::Whole(match self.dialect() {
+                    Dialect::Fixed => Ok(Fact::Labels(Vec::new())),
+                    Dialect::Pcp6_0 | Dialect::Pcp7_2 => Err(PmStatus::PMID),
                 })
             }
-            _ => DerivedAnswer::Nothing,
+            _ => DerivedAnswer::Besides(Vec::new()),
         }
     }
 

@@ -54,44 +54,27 @@ pub struct Aggregate {
     pub span: Span,
 }
 
-/// Metadata of the values of an aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AggregateDesc {
-    /// Type: always one of 64 bits, so that no sum of a fleet overflows early.
-    pub value_type: ValueType,
-    /// Semantics.
-    pub semantics: Semantics,
-    /// Units.
-    pub units: Units,
-}
-
 impl Function {
     /// Metadata of the values; `None` if the function does not accept this operand. All
-    /// functions but `count` need numbers.
-    pub fn desc(self, operand: &Reference) -> Option<AggregateDesc> {
+    /// functions but `count` need numbers. The type is always one of 64 bits, so that no sum
+    /// of a fleet overflows early.
+    pub fn desc(self, operand: &Reference) -> Option<Reference> {
         if self != Function::Count && operand.kind() == Kind::Other {
             return None;
         }
-        let of_operand = AggregateDesc {
-            value_type: operand.kind().value_type(),
-            semantics: operand.semantics,
-            units: operand.units,
-        };
+        let of_operand = Reference { value_type: operand.kind().value_type(), ..*operand };
+        let instant = Reference { semantics: Semantics::Instant, ..of_operand };
         Some(match self {
-            Function::Count => AggregateDesc {
+            Function::Count => Reference {
                 value_type: ValueType::U64,
                 semantics: Semantics::Instant,
                 units: Units { dim_count: 1, ..Units::NONE },
             },
             Function::Sum | Function::Ranked { .. } => of_operand,
-            Function::Extreme { .. } => {
-                AggregateDesc { semantics: Semantics::Instant, ..of_operand }
+            Function::Extreme { .. } => instant,
+            Function::Avg | Function::Quantile(_) => {
+                Reference { value_type: ValueType::F64, ..instant }
             }
-            Function::Avg | Function::Quantile(_) => AggregateDesc {
-                value_type: ValueType::F64,
-                semantics: Semantics::Instant,
-                ..of_operand
-            },
         })
     }
 

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
+use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
 use pmderive_runtime::position::Per;
 use pmderive_runtime::positions;
 
@@ -26,10 +26,10 @@ pub fn kind_of(references: &References, operand: OperandId) -> Kind {
     references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
 }
 
-/// Metadata that the values of an operand have all over the fleet.
+/// Metadata that the values of an operand, or of an aggregate, have all over the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// Type on the hosts of the first class.
+    /// Type; of an operand, that on the hosts of the first class.
     pub value_type: ValueType,
     /// Semantics.
     pub semantics: Semantics,
@@ -76,6 +76,12 @@ impl Reference {
     /// Representation of the values.
     pub fn kind(&self) -> Kind {
         Kind::of(self.value_type)
+    }
+
+    /// The description of a metric with this metadata.
+    pub fn desc(&self, pmid: Pmid, indom: Option<InDom>) -> MetricDesc {
+        let Reference { value_type, semantics, units } = *self;
+        MetricDesc { pmid, value_type, indom, semantics, units }
     }
 
     /// Treatment of the values of hosts that have the metric with this metadata.

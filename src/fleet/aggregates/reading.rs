@@ -198,15 +198,12 @@ impl<'r> Reader<'r> {
     fn parts<'e>(&mut self, expr: &'e Expr) -> Parts<'e> {
         let mut parts = Parts {
             expr,
-            first: PerNode::default(),
+            first: expr.first_below(),
             labels: FxHashMap::default(),
             on_hosts: FxHashMap::default(),
             is_on_hosts: PerNode::all(expr.len(), false),
         };
-        for (id, node) in expr.nodes() {
-            let mut below = id;
-            expr.operands(id, |operand| below = below.min(parts.first[operand]));
-            parts.first.push(below);
+        for (_, node) in expr.nodes() {
             if let NodeKind::Grouped { operand, labels } = &node.kind {
                 parts.labels.insert(*operand, (labels, node.span));
             }

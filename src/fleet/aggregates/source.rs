@@ -222,25 +222,14 @@ pub fn know(
             && let Some(outcome) = aggregate.function.desc(reference)
         {
             let metric = MetricId::of_aggregate(at);
-            let desc = MetricDesc {
-                pmid: identifiers.pmid(metric),
-                value_type: outcome.value_type,
-                indom: identifiers.domain_of(definitions, at),
-                semantics: outcome.semantics,
-                units: outcome.units,
-            };
+            let desc =
+                outcome.desc(identifiers.pmid(metric), identifiers.domain_of(definitions, at));
             source.feed().metrics[metric].value_type = outcome.value_type;
             source.metadata().add_metric(aggregate.text.clone(), desc);
         }
     }
     // It is there for `defined()`; nothing fetches it.
-    let desc = MetricDesc {
-        pmid,
-        value_type: reference.value_type,
-        indom: Some(InDom::new(DOMAIN, 1 << 21)),
-        semantics: reference.semantics,
-        units: reference.units,
-    };
+    let desc = reference.desc(pmid, Some(InDom::new(DOMAIN, 1 << 21)));
     source.metadata().add_metric(&**name, desc);
     true
 }

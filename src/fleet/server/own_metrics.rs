@@ -15,7 +15,7 @@ use crate::fleet::counting::{BOUNDS, Histogram, Number};
 use crate::fleet::frame::Instances;
 use crate::fleet::labels::Labels;
 use crate::fleet::numbers::{FleetNumbers, HostNumbers, Reason};
-use crate::fleet::sinks::names::{HostLabels, SeriesLabels, Value};
+use crate::fleet::sinks::names::{HostLabels, SeriesLabels};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Kind, Writer};
 use crate::fleet::world::Machine;
@@ -224,11 +224,7 @@ pub fn write_target(condition: &Condition, writer: &mut Writer<'_>) {
     let host = HostLabels::new(condition.target(), &Labels::default());
     let none = Instances::default();
     let series = SeriesLabels::new(&host.names, &none, 0);
-    let labels = series.labels.iter().map(|(name, value)| match value {
-        Value::Host(at) => (&**name, &*host.values[*at]),
-        Value::Own(value) => (&**name, &**value),
-    });
-    let labels: Vec<(&str, &str)> = labels.collect();
+    let labels: Vec<(&str, &str)> = series.of_host(&host).collect();
     let is_up = f64::from(u8::from(latest.state == HostState::Up));
     let mut write = |name: &str, help: &str, value: f64| {
         writer.family(name, Kind::Gauge, Some(help));

@@ -179,6 +179,14 @@ impl<'v> SeriesLabels<'v> {
         series
     }
 
+    /// The names and values for a host.
+    pub fn of_host<'l>(&'l self, host: &'l HostLabels) -> impl Iterator<Item = (&'l str, &'l str)> {
+        self.labels.iter().map(|(name, value)| match value {
+            Value::Host(at) => (&**name, &*host.values[*at]),
+            Value::Own(text) => (&**name, &**text),
+        })
+    }
+
     fn claim_all(&mut self, labels: impl Iterator<Item = (&'v str, &'v str)>) {
         for (name, value) in labels.filter(|(name, value)| is_kept(name, value)) {
             self.claim(name, Value::Own(cut(value).into()));
@@ -265,11 +273,8 @@ mod tests {
 
     /// The labels of a series as `{a="b",c="d"}`.
     fn shown(host: &HostLabels, series: &SeriesLabels<'_>) -> String {
-        let label = |(name, value): &(String, Value<'_>)| match value {
-            Value::Host(at) => format!("{name}={:?}", host.values[*at]),
-            Value::Own(text) => format!("{name}={text:?}"),
-        };
-        format!("{{{}}}", series.labels.iter().map(label).collect::<Vec<_>>().join(","))
+        let labels = series.of_host(host).map(|(name, value)| format!("{name}={value:?}"));
+        format!("{{{}}}", labels.collect::<Vec<_>>().join(","))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
-use super::names::{HostLabels, SeriesLabels, Value, is_number, is_own, kind_of, safe_name};
+use super::names::{HostLabels, SeriesLabels, is_number, is_own, kind_of, safe_name};
 use super::newest_frames::HostFrame;
 use super::number;
 use super::text::{Format, Kind, Writer, labels};
@@ -162,11 +162,7 @@ impl LabelTexts {
             }
             let series = SeriesLabels::new(&self.host.names, instances, at);
             self.left_out += series.left_out;
-            let labels = labels(series.labels.iter().map(|(name, value)| match value {
-                Value::Host(at) => (&**name, &*self.host.values[*at]),
-                Value::Own(text) => (&**name, &**text),
-            }));
-            Some(labels.into())
+            Some(labels(series.of_host(&self.host)).into())
         };
         let made: Texts = (0..ids.len()).map(&mut text).collect();
         self.made.insert(key, Rc::clone(&made));

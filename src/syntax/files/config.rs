@@ -215,11 +215,13 @@ impl DefinitionReader {
             let form = self.line(&line, reading);
             if form == LineForm::Mistake
                 && diagnostics.len() > first
-                && let Some(habit) = line_habits::find(&line.text, self.language)
+                && let Some(habit) = line_habits::find(&line.text, &line.origin, self.language)
             {
                 diagnostics.truncate(first + 1);
                 if let Some(one) = diagnostics.since_mut(first).first_mut() {
-                    habit.tell(one, &line.origin);
+                    // libpcp's words stay.
+                    let (metric, pcp) = (one.metric.take(), one.pcp.take());
+                    *one = Diagnostic { metric, pcp, ..habit };
                 }
             }
             let is_mistake = form == LineForm::Mistake;

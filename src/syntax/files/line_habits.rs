@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::dialect::Language;
-use crate::syntax::mistakes::edit::Edit;
 use crate::syntax::mistakes::habits::{has_matchers, is_understood};
 use crate::syntax::names::{is_space, name_mistake};
 use crate::syntax::origin::{Origin, span};
+use crate::text::Span;
 
 use super::config_names::{RULE_KEYS, colon_for_assign};
 
@@ -23,32 +23,12 @@ const FORM: &str = "a definition is written `name = expression`";
 const COMMENTS: [(&str, &str); 5] =
     [("//", ""), ("--", ""), ("/*", "*/"), (";", ""), ("<!--", "-->")];
 
-/// The meaning of a line in another language.
-pub(super) struct LineHabit {
-    code: Code,
-    place: Range<usize>,
-    message: String,
-    help: String,
-    edit: Option<Edit>,
-}
-
-impl LineHabit {
-    /// Replaces the report on the line; libpcp's words stay.
-    pub fn tell(self, diagnostic: &mut Diagnostic, origin: &Origin) {
-        let LineHabit { code, place, message, help, edit } = self;
-        let fix = edit.map(|edit| edit.placed(origin));
-        let told = Diagnostic::error(code, span(origin, &place), message).help(help);
-        let (metric, pcp) = (diagnostic.metric.take(), diagnostic.pcp.take());
-        *diagnostic = Diagnostic { metric, pcp, fix, ..told };
-    }
-}
-
-/// The habit behind a line that is not a definition.
-pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
+/// The report on a line that is not a definition, if a habit is behind it.
+pub(super) fn find(text: &str, origin: &Origin, language: Language) -> Option<Diagnostic> {
     if text.len() > MAX_LINE {
         return None;
     }
-    let looked = LineView { text, language };
+    let looked = LineView { text, origin, language };
     looked
         .comment()
         .or_else(|| looked.rule())
@@ -64,6 +44,7 @@ pub(super) fn find(text: &str, language: Language) -> Option<LineHabit> {
 
 struct LineView<'l> {
     text: &'l str,
+    origin: &'l Origin,
     language: Language,
 }
 
@@ -74,9 +55,12 @@ impl LineView<'_> {
         (self.text.trim_matches(is_space), start)
     }
 
-    fn habit(&self, place: Range<usize>, message: impl Into<String>, help: &str) -> LineHabit {
-        let (message, help) = (message.into(), help.to_owned());
-        LineHabit { code: Code::BadDefinitionLine, place, message, help, edit: None }
+    fn place(&self, range: Range<usize>) -> Span {
+        span(self.origin, &range)
+    }
+
+    fn habit(&self, range: Range<usize>, message: impl Into<String>, help: &str) -> Diagnostic {
+        Diagnostic::error(Code::BadDefinitionLine, self.place(range), message).help(help)
     }
 
     /// The whole line as a definition.
@@ -86,20 +70,20 @@ impl LineView<'_> {
         expression: &str,
         message: &str,
         is_certain: bool,
-    ) -> Option<LineHabit> {
+    ) -> Option<Diagnostic> {
         let expression = expression.trim_matches(is_space);
         if name_mistake(name).is_some() || !is_understood(expression, self.language) {
             return None;
         }
         let (content, start) = self.content();
-        let whole = start..start + content.len();
-        let habit = self.habit(whole.clone(), message, FORM);
+        let habit = self.habit(start..start + content.len(), message, FORM);
         let text = format!("{name} = {expression}");
-        Some(LineHabit { edit: Some(Edit { at: whole, text, is_certain }), ..habit })
+        let fix = Fix { span: habit.span, text, is_certain };
+        Some(habit.edit(fix))
     }
 
     /// `// text`
-    fn comment(&self) -> Option<LineHabit> {
+    fn comment(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let (mark, end) = COMMENTS.into_iter().find(|(mark, _)| content.starts_with(mark))?;
         let place = start..start + mark.len();
@@ -108,13 +92,12 @@ impl LineView<'_> {
         let inside = content[mark.len()..].strip_suffix(end);
         let is_whole = inside.is_some_and(|inside| end.is_empty() || !inside.contains(end));
         let inside = inside.map_or(&content[mark.len()..], str::trim_end);
-        let at = 0..start + content.len();
-        let edit = Edit { at, text: format!("#{inside}"), is_certain: is_whole };
-        Some(LineHabit { edit: Some(edit), ..habit })
+        let (span, text) = (self.place(0..start + content.len()), format!("#{inside}"));
+        Some(habit.edit(Fix { span, text, is_certain: is_whole }))
     }
 
     /// `expr: rate(x[5m])`
-    fn rule(&self) -> Option<LineHabit> {
+    fn rule(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let (key, _) = content.split_once(':')?;
         let bare = key.trim_start_matches('-').trim();
@@ -125,7 +108,7 @@ impl LineView<'_> {
     }
 
     /// `x: rate(m{mode="idle"}[5m])`, where the first `=` is that of a label
-    fn matchers(&self) -> Option<LineHabit> {
+    fn matchers(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let open = content.find('{')?;
         let before = content[..open].trim_end();
@@ -137,13 +120,14 @@ impl LineView<'_> {
         let help = "a definition is written `name = expression`, and an instance chosen by its name \
                     alone: `disk.dev.read[sda]`; see `pmderive help promql`";
         let habit = self.habit(start + open..start + close + 1, message, help);
-        let colon = colon_for_assign(before).map(|colon| start + colon);
-        let edit = colon.map(|colon| Edit::guess(colon..colon + 1, " ="));
-        Some(LineHabit { edit, ..habit })
+        Some(match colon_for_assign(before).map(|colon| start + colon) {
+            Some(colon) => habit.guess(self.place(colon..colon + 1), " ="),
+            None => habit,
+        })
     }
 
     /// `x == 0`, `sum(x) >= 5`
-    fn comparison(&self) -> Option<LineHabit> {
+    fn comparison(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let at = content.find('=')?;
         let sign = match (content[..at].chars().next_back()?, content[at + 1..].chars().next()) {
@@ -155,15 +139,17 @@ impl LineView<'_> {
         if !is_understood(left, self.language) || !is_understood(right, self.language) {
             return None;
         }
-        let place = start + sign.start..start + sign.end;
-        let is_equality = &content[sign] == "==" && name_mistake(left).is_none();
-        let edit = is_equality.then(|| Edit::guess(place.clone(), "="));
-        let habit = self.habit(place, "this line compares, and defines nothing", FORM);
-        Some(LineHabit { edit, ..habit })
+        let range = start + sign.start..start + sign.end;
+        let habit = self.habit(range, "this line compares, and defines nothing", FORM);
+        let place = habit.span;
+        Some(match &content[sign] == "==" && name_mistake(left).is_none() {
+            true => habit.guess(place, "="),
+            false => habit,
+        })
     }
 
     /// `def x(): return a`
-    fn function(&self) -> Option<LineHabit> {
+    fn function(&self) -> Option<Diagnostic> {
         let (content, _) = self.content();
         let rest =
             ["def ", "function ", "fn "].into_iter().find_map(|word| content.strip_prefix(word))?;
@@ -176,7 +162,7 @@ impl LineView<'_> {
     }
 
     /// `x <- a`
-    fn arrow(&self) -> Option<LineHabit> {
+    fn arrow(&self) -> Option<Diagnostic> {
         let (name, expression) = self.content().0.split_once("<-")?;
         let message = "a definition has `=` behind its name";
         // `x <-5` may be a comparison.
@@ -185,7 +171,7 @@ impl LineView<'_> {
     }
 
     /// `{"x": "a"}`
-    fn object(&self) -> Option<LineHabit> {
+    fn object(&self) -> Option<Diagnostic> {
         let inside = self.content().0.strip_prefix('{')?;
         let inside = inside.trim_end_matches(',').strip_suffix('}')?;
         let (name, expression) = inside.split_once(':')?;
@@ -194,7 +180,7 @@ impl LineView<'_> {
     }
 
     /// `- x = a`
-    fn list(&self) -> Option<LineHabit> {
+    fn list(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let rest = content.strip_prefix(['-', '*'])?;
         let (name, expression) = rest.split_once('=')?;
@@ -206,11 +192,11 @@ impl LineView<'_> {
         }
         let habit =
             self.habit(start..start + 1, "a definition begins with its name", "leave the mark out");
-        Some(LineHabit { edit: Some(Edit::certain(start..end, "")), ..habit })
+        Some(habit.fix(self.place(start..end), ""))
     }
 
     /// `delta = 5 sec;` of pmie
-    fn interval(&self) -> Option<LineHabit> {
+    fn interval(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         let (name, value) = content.split_once('=')?;
         let value = value.trim_matches(|c: char| is_space(c) || c == ';');
@@ -221,17 +207,16 @@ impl LineView<'_> {
         if !is_interval {
             return None;
         }
-        let whole = start..start + content.len();
-        let habit = self.habit(
-            whole.clone(),
-            "`delta` as an interval is pmie's",
-            "a tool has its own interval, as in `-t 5sec`; leave the line out",
-        );
-        Some(LineHabit { code: Code::UnexpectedToken, edit: Some(Edit::guess(whole, "")), ..habit })
+        let whole = self.place(start..start + content.len());
+        Some(
+            Diagnostic::error(Code::UnexpectedToken, whole, "`delta` as an interval is pmie's")
+                .help("a tool has its own interval, as in `-t 5sec`; leave the line out")
+                .guess(whole, ""),
+        )
     }
 
     /// `x rate(m)`
-    fn no_assignment(&self) -> Option<LineHabit> {
+    fn no_assignment(&self) -> Option<Diagnostic> {
         let (content, start) = self.content();
         if content.contains('=') {
             return None;
@@ -250,8 +235,8 @@ impl LineView<'_> {
             "it stands behind the definition's name",
         );
         // Other words may be operators or functions elsewhere, as in `not defined(x)`.
-        let (text, is_certain) = (" =".to_owned(), name.contains('.'));
-        Some(LineHabit { edit: Some(Edit { at: end..end, text, is_certain }), ..habit })
+        let (span, text, is_certain) = (self.place(end..end), " =".to_owned(), name.contains('.'));
+        Some(habit.edit(Fix { span, text, is_certain }))
     }
 }
 
@@ -259,6 +244,7 @@ impl LineView<'_> {
 mod tests {
     use super::*;
     use crate::dialect::Dialect;
+    use crate::text::SourceId;
 
     #[test]
     fn lines_of_other_languages() {
@@ -280,8 +266,11 @@ mod tests {
             ("two words", None),
             ("x = a b", None),
         ] {
-            let found = find(line, Dialect::Fixed.into())
-                .map(|habit| habit.edit.expect("an edit").applied(line));
+            let found = find(line, &Origin::new(SourceId(0), 0), Dialect::Fixed.into());
+            let found = found.map(|habit| {
+                let Fix { span, text, .. } = habit.fix.expect("an edit");
+                format!("{}{text}{}", &line[..span.start as usize], &line[span.end as usize..])
+            });
             assert_eq!(found.as_deref(), edited, "{line}");
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn check(repair: &mut Repair<'_, '_>, index: usize) -> usize {
 pub(super) fn before_arguments(repair: &mut Repair<'_, '_>, index: usize) -> Option<usize> {
     let name = index.checked_sub(1)?;
     let Token::Name(function) = repair.tokens[name].token else { return None };
-    let close = repair.delimiters.pair(index + 1)?.close?;
+    let close = repair.delimiters.close_of(index + 1)?;
     let span = repair.span(index, close);
     if !aggregates().any(|known| known == function) {
         let message = format!("`by` cannot follow the metric `{function}`");
@@ -69,11 +69,7 @@ fn aggregates() -> impl Iterator<Item = &'static str> {
 fn not_an_aggregate(repair: &Repair<'_, '_>, index: usize, last: usize) -> Option<Diagnostic> {
     let before = index.checked_sub(1)?;
     let Token::RightParen = repair.tokens[before].token else { return None };
-    let open = repair.delimiters.pair(before)?.open;
-    let function = open.checked_sub(1).filter(|at| {
-        let token = repair.tokens[*at].token;
-        token.is_function() || matches!(token, Token::Name(_))
-    });
+    let (open, function) = repair.delimiters.call_before(&repair.tokens, before)?;
     let first = function.unwrap_or(open);
     match repair.tokens[first].token {
         Token::Function(_, callee) if callee.takes_by() => return None,

@@ -69,6 +69,21 @@ impl Delimiters {
         self.pairs.get(number as usize)
     }
 
+    /// The `)` of the `(` at a token.
+    pub fn close_of(&self, open: usize) -> Option<usize> {
+        self.pair(open).filter(|pair| pair.open == open)?.close
+    }
+
+    /// The `(` of the `)` at one of these tokens, and what is called if it ends a call.
+    pub fn call_before(
+        &self,
+        tokens: &[TokenAt<'_>],
+        close: usize,
+    ) -> Option<(usize, Option<usize>)> {
+        let open = self.pair(close)?.open;
+        Some((open, open.checked_sub(1).filter(|before| tokens[*before].token.may_be_called())))
+    }
+
     /// Each `(` without a partner, outermost first.
     pub fn unclosed(&self) -> impl Iterator<Item = usize> {
         self.pairs.iter().filter(|pair| pair.close.is_none()).map(|pair| pair.open)

@@ -120,7 +120,7 @@ fn needs_extensions(
             // The grammar of the extensions accepts it: both have their
             // parentheses.
             let call = index.checked_sub(1).and_then(|last| Some((delimiters.pair(last)?, last)));
-            let labels = delimiters.pair(index + 1).and_then(|pair| pair.close);
+            let labels = delimiters.close_of(index + 1);
             let (Some((call, last)), Some(close)) = (call, labels) else { continue };
             let first = tokens[call.open.saturating_sub(1)].start;
             let (start, end) = (tokens[last].end, tokens[close].end);

@@ -394,12 +394,8 @@ impl<'t> Repair<'_, 't> {
         match self.tokens[before].token {
             Token::Name(_) => {}
             Token::RightParen => {
-                let open = self.delimiters.pair(before).map(|pair| pair.open);
-                let function = open.and_then(|open| open.checked_sub(1)).filter(|function| {
-                    self.tokens[*function].token.is_function()
-                        || matches!(self.tokens[*function].token, Token::Name(_))
-                });
-                if let Some(function) = function {
+                if let Some((_, Some(function))) = self.delimiters.call_before(&self.tokens, before)
+                {
                     let call = self.slice(function, before);
                     let span = self.span(index, index);
                     if habits::calls::is_window(self.tokens[index].token) {

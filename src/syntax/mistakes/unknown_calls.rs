@@ -197,7 +197,7 @@ impl<'t> Repair<'_, 't> {
         if let Some(function) = function.filter(|function| !has_keywords(function)) {
             return calls::check(self, index, function);
         }
-        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
+        let close = self.delimiters.close_of(index + 1);
         self.blot_out(index, close.unwrap_or(self.tokens.len() - 1))
     }
 }

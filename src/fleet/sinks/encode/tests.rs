@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fleet::frame::StaleReason;
-use crate::fleet::sinks::names::{SeriesLabels, Value};
+use crate::fleet::sinks::names::SeriesLabels;
 use crate::fleet::sinks::samples;
 use pmderive_runtime::model::{Semantics, ValueType};
 
@@ -78,11 +78,7 @@ fn plainly(
 ) -> Vec<(String, String)> {
     let host = HostLabels::new(target, of_pcp);
     let series = SeriesLabels::new(&host.names, instances, at);
-    let text = |value: &Value<'_>| match value {
-        Value::Host(at) => host.values[*at].to_string(),
-        Value::Own(text) => text.to_string(),
-    };
-    let labels = series.labels.iter().map(|(name, value)| (name.clone(), text(value)));
+    let labels = series.of_host(&host).map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut all: Vec<_> = labels.chain([("__name__".into(), safe_name(name))]).collect();
     all.sort();
     all

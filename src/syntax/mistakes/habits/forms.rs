@@ -179,7 +179,7 @@ impl<'t> TokenView<'_, 't> {
                     Some(index).filter(|index| is_glued && self.is_any_word(*index))?
                 }
                 Part::Quoted(_) => Some(index).filter(|index| self.is_quoted(*index))?,
-                Part::Group(_) => self.close(index)?,
+                Part::Group(_) => self.delimiters.close_of(index)?,
                 Part::Run(_) => {
                     if index == word + 1 && self.is_call_with_several(word) {
                         return None;
@@ -219,11 +219,6 @@ impl<'t> TokenView<'_, 't> {
         self.tokens.get(index).map(|at| at.token)
     }
 
-    /// The `)` of the `(` at a token.
-    fn close(&self, open: usize) -> Option<usize> {
-        self.delimiters.pair(open).filter(|pair| pair.open == open).and_then(|pair| pair.close)
-    }
-
     fn is_name(&self, index: usize) -> bool {
         let is_called = self.at(index + 1) == Some(Token::LeftParen);
         matches!(self.at(index), Some(Token::Name(_))) && !is_called
@@ -257,9 +252,9 @@ impl<'t> TokenView<'_, 't> {
         let token = self.tokens.get(index)?.token;
         let is_paren = |index: usize| self.at(index) == Some(Token::LeftParen);
         let last = match token {
-            Token::LeftParen => self.close(index)?,
-            token if token.is_function() => self.close(index + 1)?,
-            Token::Name(_) if is_paren(index + 1) => self.close(index + 1)?,
+            Token::LeftParen => self.delimiters.close_of(index)?,
+            token if token.is_function() => self.delimiters.close_of(index + 1)?,
+            Token::Name(_) if is_paren(index + 1) => self.delimiters.close_of(index + 1)?,
             // A word such as `not`, which is an operator elsewhere.
             Token::Name(_) if level(token).is_some() => return None,
             Token::Name(_)
@@ -281,12 +276,8 @@ impl<'t> TokenView<'_, 't> {
         }
         let first = match self.tokens[last].token {
             Token::RightParen => {
-                let open = self.delimiters.pair(last)?.open;
-                let before = open.checked_sub(1).filter(|before| {
-                    let token = self.tokens[*before].token;
-                    token.is_function() || matches!(token, Token::Name(_))
-                });
-                before.unwrap_or(open)
+                let (open, function) = self.delimiters.call_before(self.tokens, last)?;
+                function.unwrap_or(open)
             }
             Token::Name(_) | Token::Integer(_) | Token::Double(_) => last,
             _ => return None,

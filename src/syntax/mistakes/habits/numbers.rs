@@ -137,10 +137,8 @@ impl<'t> Characters<'_, 't> {
         if last == index {
             return None;
         }
-        let is_call = innermost(out).is_some_and(|open| {
-            let before = open.checked_sub(1).map(|before| out[before].token);
-            before.is_some_and(|token| token.is_function() || matches!(token, Token::Name(_)))
-        });
+        let before = innermost(out).and_then(|open| open.checked_sub(1));
+        let is_call = before.is_some_and(|before| out[before].token.may_be_called());
         if is_call {
             return None;
         }

@@ -122,10 +122,7 @@ impl<'t> Repair<'_, 't> {
 
     /// Last token of the operand that begins at a token: a call, parentheses, or one token.
     fn operand_end(&self, first: usize) -> usize {
-        let close = |open: usize| {
-            let pair = self.delimiters.pair(open).filter(|pair| pair.open == open);
-            pair.and_then(|pair| pair.close)
-        };
+        let close = |open| self.delimiters.close_of(open);
         close(first).or_else(|| close(first + 1)).unwrap_or(first)
     }
 

@@ -150,7 +150,7 @@ impl Characters<'_, '_> {
             return false;
         }
         let delimiters = Delimiters::new(&self.tokens[first..=last]);
-        delimiters.pair(0).and_then(|pair| pair.close) == Some(last - first)
+        delimiters.close_of(0) == Some(last - first)
     }
 
     /// The text in each place, and further texts that follow from it. `L` is the
@@ -255,9 +255,9 @@ pub(in crate::syntax) fn operator(
         const ENCLOSE: &str = "write `!`, with parentheses around what it takes";
         // In spreadsheets it is a function, and the text after the call is not part of
         // its operand.
-        let close = repair.delimiters.pair(index + 1).filter(|pair| pair.open == index + 1);
         let is_part = repair.before().is_some_and(binding::is_tight);
-        let close = close.and_then(|pair| pair.close).filter(|close| *close < whole || is_part);
+        let close = repair.delimiters.close_of(index + 1);
+        let close = close.filter(|close| *close < whole || is_part);
         repair.report(match (close, enclosed.len() == text.len()) {
             (Some(close), _) => {
                 let call = repair.slice(index + 1, close);
@@ -349,10 +349,7 @@ fn whole_operand(repair: &Repair<'_, '_>, first: usize) -> usize {
         if ends {
             break;
         }
-        last = match repair.delimiters.pair(index) {
-            Some(pair) if pair.open == index => pair.close.unwrap_or(index),
-            _ => index,
-        };
+        last = repair.delimiters.close_of(index).unwrap_or(index);
         index = last + 1;
     }
     last
