@@ -26,7 +26,7 @@ use std::borrow::Cow;
 
 use crate::dialect::Language;
 use crate::syntax::{
-    LineForm, OutlinedLine, ParsedBefore, TextKind, is_space, outline, outline_again, tokens,
+    LineForm, OutlinedLine, ParsedBefore, TextKind, is_space, outline_again, outline_each, tokens,
 };
 use crate::text::cache::Remembered;
 
@@ -47,7 +47,9 @@ pub struct Formatted {
 /// Brings the text of a definition file, shorter than 4 GiB, into canonical form.
 pub fn format_definitions(text: &str, language: impl Into<Language>) -> Formatted {
     let language = language.into();
-    format_lines(text, language, outline(text, language), None)
+    let mut formatter = Formatter::new(text, language, None);
+    outline_each(text, language, |line| formatter.line(&line));
+    formatter.end()
 }
 
 /// A cache of formatted lines, for a text that changes.
@@ -69,34 +71,11 @@ impl FormatCache {
 /// formats only lines that earlier states of the text did not have. The language
 /// is that of the parsed expressions in the cache.
 pub fn format_again(text: &str, parsed: &mut ParsedBefore, before: &mut FormatCache) -> Formatted {
-    let lines = outline_again(text, parsed);
-    let formatted = format_lines(text, parsed.language(), lines, Some(before));
+    let mut formatter = Formatter::new(text, parsed.language(), Some(before));
+    outline_again(text, parsed, |line| formatter.line(&line));
+    let formatted = formatter.end();
     before.definitions.end_reading();
     formatted
-}
-
-fn format_lines<'t>(
-    text: &'t str,
-    language: Language,
-    lines: Vec<OutlinedLine<'t>>,
-    before: Option<&mut FormatCache>,
-) -> Formatted {
-    let mut formatter = Formatter {
-        language,
-        text,
-        out: String::with_capacity(text.len() + text.len() / 8),
-        mistakes: 0,
-        blank: None,
-        before,
-    };
-    for line in lines {
-        if line.form == LineForm::Unterminated {
-            formatter.unterminated(line.range.start);
-            break;
-        }
-        formatter.line(&line);
-    }
-    Formatted { text: formatter.out, mistakes: formatter.mistakes }
 }
 
 struct Formatter<'t, 'b> {
@@ -106,12 +85,40 @@ struct Formatter<'t, 'b> {
     mistakes: usize,
     /// The line end of an empty line. It is written only if something follows.
     blank: Option<&'t str>,
+    /// True after a text without its end: the rest of the file is written already.
+    is_over: bool,
     /// The cache of formatted lines.
     before: Option<&'b mut FormatCache>,
 }
 
-impl<'t> Formatter<'t, '_> {
+impl<'t, 'b> Formatter<'t, 'b> {
+    fn new(
+        text: &'t str,
+        language: Language,
+        before: Option<&'b mut FormatCache>,
+    ) -> Formatter<'t, 'b> {
+        Formatter {
+            language,
+            text,
+            out: String::with_capacity(text.len() + text.len() / 8),
+            mistakes: 0,
+            blank: None,
+            is_over: false,
+            before,
+        }
+    }
+
+    fn end(self) -> Formatted {
+        Formatted { text: self.out, mistakes: self.mistakes }
+    }
+
     fn line(&mut self, outlined: &OutlinedLine<'t>) {
+        if self.is_over {
+            return;
+        }
+        if outlined.form == LineForm::Unterminated {
+            return self.unterminated(outlined.range.start);
+        }
         let raw = &self.text[outlined.range.clone()];
         let given = line_end(raw);
         let body = &raw[..raw.len() - given.len()];
@@ -168,6 +175,7 @@ impl<'t> Formatter<'t, '_> {
     fn unterminated(&mut self, start: usize) {
         self.write_blank_line();
         self.mistakes += 1;
+        self.is_over = true;
         self.out.push_str(&self.text[start..]);
     }
 

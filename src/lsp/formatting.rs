@@ -42,18 +42,20 @@ pub fn edits_within(
     let start = start.min(end);
     // A range that ends at the start of a line excludes that line, unless the range is empty.
     let end = end.max(start + 1);
-    let lines = outline_again(text, &mut before.parsed).into_iter();
-    let lines = lines.map(|line| (line.range, line.form));
     // A logical line may have several lines of the editor. Empty ones at the ends are left
     // alone.
-    let mut lines = lines
-        .filter(|(line, form)| line.start < end && start < line.end && *form != LineForm::Blank);
-    let Some((first, _)) = lines.next() else { return Vec::new() };
-    let last = lines.next_back().map_or(first.end, |(line, _)| line.end);
-    let wanted = &text[first.start..last];
+    let mut whole: Option<Range<usize>> = None;
+    outline_again(text, &mut before.parsed, |line| {
+        let place = line.range;
+        if place.start < end && start < place.end && line.form != LineForm::Blank {
+            whole = Some(whole.as_ref().map_or(place.start, |first| first.start)..place.end);
+        }
+    });
+    let Some(whole) = whole else { return Vec::new() };
+    let wanted = &text[whole.clone()];
     let new = format_definitions(wanted, analysis.settings.language).text;
     let edits = differences(wanted, &new).into_iter().map(|Difference { place, new }| {
-        let place = first.start + place.start..first.start + place.end;
+        let place = whole.start + place.start..whole.start + place.end;
         Difference { place, new }.edit(analysis)
     });
     edits.collect()

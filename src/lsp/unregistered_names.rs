@@ -37,9 +37,7 @@ pub fn unregistered(
         return Vec::new();
     }
     let mut found = NameList { id, language: before.language(), names: Vec::new() };
-    for outlined in outline_again(text, before) {
-        found.add(&outlined, registry);
-    }
+    outline_again(text, before, |line| found.add(&line, registry));
     found.names
 }
 

@@ -79,7 +79,7 @@ pub use files::load::{MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, loa
 #[cfg(feature = "cli")]
 pub(crate) use files::load::{Unreadable, is_hidden, mark_of};
 pub(crate) use files::load::{definition_files, load_files, read_bounded};
-pub(crate) use files::outline::{outline, outline_again};
+pub(crate) use files::outline::{outline, outline_again, outline_each};
 pub(crate) use files::own_comments::{OwnComment, Request, own_comments};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};

@@ -149,6 +149,28 @@ impl<S: FetchSource> Session<S> {
         Ok(())
     }
 
+    /// Binds derived metrics together, before each is used by itself. A chain of definitions
+    /// is then checked once, and not once for each of its metrics. A metric with mistakes stays
+    /// unbound, so that its first use finds them.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub(crate) fn bind_together(&mut self, names: &[String]) -> Result<(), SourceError> {
+        self.refresh();
+        let registry = &self.scope.registry;
+        let pmids: Vec<Pmid> =
+            names.iter().filter_map(|name| registry.get(name).and_then(|one| one.pmid)).collect();
+        let told = self.untold.len();
+        self.bind(pmids)?;
+        if self.untold.len() > told {
+            let bound = Arc::make_mut(&mut self.bound);
+            for pmid in self.untold.drain(told..) {
+                bound.remove(&pmid);
+            }
+        }
+        Ok(())
+    }
+
     /// The metrics of the source that are fetched for a derived metric, some of them more
     /// than once. Empty if the metric cannot be used.
     ///

@@ -15,25 +15,34 @@ use super::lines::Lines;
 
 /// The forms of all lines of one text.
 pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {
-    outline_with(text, language, None)
+    let mut outlined = Vec::new();
+    outline_each(text, language, |line| outlined.push(line));
+    outlined
 }
 
-/// Outlines a text that was mostly read before.
-pub fn outline_again<'t>(text: &'t str, before: &mut ParsedBefore) -> Vec<OutlinedLine<'t>> {
-    outline_with(text, before.language(), Some(before))
+/// Shows the forms of all lines of one text, one after the other, and keeps none.
+pub fn outline_each<'t>(text: &'t str, language: Language, show: impl FnMut(OutlinedLine<'t>)) {
+    outline_with(text, language, None, show);
+}
+
+/// Shows the forms of all lines of a text that was mostly read before.
+pub fn outline_again<'t>(
+    text: &'t str,
+    before: &mut ParsedBefore,
+    show: impl FnMut(OutlinedLine<'t>),
+) {
+    outline_with(text, before.language(), Some(before), show);
 }
 
 fn outline_with<'t>(
     text: &'t str,
     language: Language,
     before: Option<&mut ParsedBefore>,
-) -> Vec<OutlinedLine<'t>> {
+    show: impl FnMut(OutlinedLine<'t>),
+) {
     let lines = Lines::new(SourceId(0), text, language.dialect);
-    let mut outlined = Vec::new();
     let mut ignored = Diagnostics::default();
-    let show = |line| outlined.push(line);
     let mut reader = DefinitionReader::new(language);
     reader.gives_forms = true;
     reader.lines("", None, lines, before, &mut ignored, show);
-    outlined
 }

@@ -26,6 +26,9 @@
 //! The result combines the oldest entry of the front and the running value.
 //! When the front is used up, the back becomes the front. Nothing is ever
 //! subtracted, so no rounding error outlives its sample.
+//!
+//! The values of all instances are one ring of buckets, each with a column for every instance.
+//! A ring for each instance would need more memory than the values of a few samples.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -44,6 +47,8 @@ use crate::program::{
 const BUCKETS: f64 = 4096.0;
 /// Number of half-lives after which an unused average is dropped.
 const KEPT_HALF_LIVES: f64 = 64.0;
+/// The number of the first sample of an instance without samples.
+const NEVER: u64 = u64::MAX;
 
 /// The windows of one context.
 #[derive(Debug, Default)]
@@ -76,17 +81,21 @@ struct State {
     rows: Vec<Row>,
     /// The buckets, oldest first.
     buckets: VecDeque<Bucket>,
+    /// Bits of the values of the buckets, oldest first: `columns` for each. What no instance
+    /// has in a bucket is meaningless.
+    values: VecDeque<u64>,
+    /// Number of columns of a bucket.
+    columns: usize,
     /// Number of buckets in the front, counted from the oldest.
     front: usize,
 }
 
 impl State {
     fn bytes(&self) -> usize {
-        let values: usize = self.rows.iter().map(|row| row.values.capacity()).sum();
         size_of::<State>()
             + size_of::<InstId>() * self.ids.capacity()
             + size_of::<Row>() * self.rows.capacity()
-            + size_of::<u64>() * values
+            + size_of::<u64>() * self.values.capacity()
             + size_of::<Bucket>() * self.buckets.capacity()
     }
 }
@@ -99,16 +108,22 @@ struct Bucket {
     first: u64,
 }
 
-/// The samples of an instance.
-#[derive(Clone, Debug, Default)]
+/// The samples of an instance. It has values in the bucket of its first sample and in all newer
+/// ones.
+#[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Number of the instance's first sample, once it has one.
-    joined: Option<u64>,
-    /// Bits of the values of the newest buckets, up to all of them.
-    values: VecDeque<u64>,
+    /// Number of the instance's first sample, or [`NEVER`].
+    joined: u64,
     /// Bits of the value of all buckets in the back together, or the moving
     /// average.
     running: u64,
+    /// Column of its values.
+    column: u32,
+}
+
+impl Row {
+    /// An instance without samples.
+    const NEW: Row = Row { joined: NEVER, running: 0, column: 0 };
 }
 
 impl WindowStore {
@@ -251,22 +266,34 @@ impl State {
         let combine = combine(window.function, window.scalar);
         let newest = self.samples - 1;
         let oldest = self.buckets.front().map_or(newest, |bucket| bucket.first);
+        // Instances that came before this sample have all buckets.
+        let second = self.buckets.get(1).map_or(NEVER, |bucket| bucket.first);
         out.extend(self.rows.iter().map(|row| {
             // The row's oldest bucket is in the front, unless the instance came
             // later.
-            let missing = self.buckets.len() - row.values.len();
-            let all = match row.values.front() {
-                Some(front) if missing < self.front => combine(*front, row.running),
-                _ => row.running,
+            let missing = if row.joined < second { 0 } else { self.bucket_of(row.joined) };
+            let all = match missing < self.front {
+                true => combine(self.values[self.cell(missing, row)], row.running),
+                false => row.running,
             };
             match window.function {
                 WindowFunction::Avg => {
-                    let count = self.samples - row.joined.unwrap_or(newest).max(oldest);
+                    let count = self.samples - row.joined.max(oldest);
                     (f64::from_bits(all) / count as f64).to_bits64()
                 }
                 _ => all,
             }
         }));
+    }
+
+    /// The position of the bucket that has a sample.
+    fn bucket_of(&self, sample: u64) -> usize {
+        self.buckets.partition_point(|bucket| bucket.first <= sample).saturating_sub(1)
+    }
+
+    /// The position of a row's value in a bucket.
+    fn cell(&self, bucket: usize, row: &Row) -> usize {
+        bucket * self.columns + row.column as usize
     }
 
     /// Brings the rows into the order of `ids`, the instances of the next
@@ -277,10 +304,46 @@ impl State {
         }
         let mut old: Vec<Option<Row>> = self.rows.drain(..).map(Some).collect();
         let mut finder = Finder::new(&self.ids);
-        let row = |id: &InstId| finder.find(*id).and_then(|at| old[at].take()).unwrap_or_default();
+        let row = |id: &InstId| finder.find(*id).and_then(|at| old[at].take()).unwrap_or(Row::NEW);
         self.rows = ids.iter().map(row).collect();
         self.ids.clear();
         self.ids.extend_from_slice(ids);
+        match self.columns {
+            0 => self.lay_out(ids.len()),
+            columns if columns < ids.len() => self.lay_out(ids.len() + ids.len() / 4),
+            columns if columns / 4 > ids.len() => self.lay_out(ids.len()),
+            _ => self.give_columns(),
+        }
+    }
+
+    /// Gives new rows the columns that no other row has.
+    fn give_columns(&mut self) {
+        let is_new = |row: &Row| row.joined == NEVER;
+        if !self.rows.iter().any(is_new) {
+            return;
+        }
+        let mut is_taken = vec![false; self.columns];
+        for row in self.rows.iter().filter(|row| !is_new(row)) {
+            is_taken[row.column as usize] = true;
+        }
+        let free = (0..).zip(&is_taken).filter(|(_, is_taken)| !**is_taken);
+        for (row, (column, _)) in self.rows.iter_mut().filter(|row| is_new(row)).zip(free) {
+            row.column = column;
+        }
+    }
+
+    /// Gives buckets another number of columns, at least one for each row.
+    fn lay_out(&mut self, columns: usize) {
+        let mut values = VecDeque::with_capacity(self.buckets.len() * columns);
+        for bucket in 0..self.buckets.len() {
+            let value = |row| self.values.get(self.cell(bucket, row)).copied();
+            values.extend(self.rows.iter().map(|row| value(row).unwrap_or_default()));
+            values.resize((bucket + 1) * columns, 0);
+        }
+        (self.values, self.columns) = (values, columns);
+        for (column, row) in (0..).zip(&mut self.rows) {
+            row.column = column;
+        }
     }
 
     /// Adds to the exponentially weighted moving average.
@@ -291,12 +354,13 @@ impl State {
         for (row, bits) in self.rows.iter_mut().zip(lanes) {
             let (before, value) = (f64::from_bits(row.running), f64::from_bits(*bits));
             // An infinity or NaN would never leave the average again.
-            let next = match row.joined {
-                Some(_) if (value - before).is_finite() => before + weight * (value - before),
-                Some(_) if before.is_finite() => before * (1.0 - weight) + value * weight,
+            let is_old = row.joined != NEVER;
+            let next = match is_old {
+                true if (value - before).is_finite() => before + weight * (value - before),
+                true if before.is_finite() => before * (1.0 - weight) + value * weight,
                 _ => value,
             };
-            row.joined = Some(0);
+            row.joined = 0;
             row.running = next.to_bits();
         }
     }
@@ -309,20 +373,19 @@ impl State {
         self.samples += 1;
         let resolution = window.seconds / BUCKETS;
         let shares = |bucket: &Bucket| now.seconds_since(bucket.stamp) < resolution;
+        let is_first = self.buckets.is_empty();
         let is_new = !self.buckets.back().is_some_and(shares);
         if is_new {
             self.buckets.push_back(Bucket { stamp: now, first: number });
+            self.values.resize(self.buckets.len() * self.columns, 0);
         }
+        let newest = (self.buckets.len() - 1) * self.columns;
         for (row, bits) in self.rows.iter_mut().zip(lanes) {
-            row.running = match row.values.is_empty() {
-                true => *bits,
-                false => combine(row.running, *bits),
-            };
-            match row.values.back_mut() {
-                Some(newest) if !is_new => *newest = combine(*newest, *bits),
-                _ => row.values.push_back(*bits),
-            }
-            row.joined.get_or_insert(number);
+            let is_alone = row.joined == NEVER;
+            let value = &mut self.values[newest + row.column as usize];
+            *value = if is_new || is_alone { *bits } else { combine(*value, *bits) };
+            row.running = if is_first || is_alone { *bits } else { combine(row.running, *bits) };
+            row.joined = row.joined.min(number);
         }
     }
 
@@ -338,15 +401,14 @@ impl State {
         // The newest bucket stays in the back, where it can still grow.
         let turn = count > self.front;
         self.front = if turn { left.saturating_sub(1) } else { self.front - count };
-        for row in &mut self.rows {
-            let surplus = row.values.len().saturating_sub(left);
-            row.values.drain(..surplus);
-            if turn && let Some(newest) = row.values.back() {
-                row.running = *newest;
-                let front = row.values.len() - 1;
-                for at in (1..front).rev() {
-                    row.values[at - 1] = combine(row.values[at - 1], row.values[at]);
-                }
+        self.values.drain(..count * self.columns);
+        if turn && left > 0 {
+            let newest = (left - 1) * self.columns;
+            for row in &mut self.rows {
+                row.running = self.values[newest + row.column as usize];
+            }
+            for at in (0..newest.saturating_sub(self.columns)).rev() {
+                self.values[at] = combine(self.values[at], self.values[at + self.columns]);
             }
         }
     }

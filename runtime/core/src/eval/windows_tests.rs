@@ -263,8 +263,27 @@ fn memory_is_bounded_at_any_pace() {
         avg.store.advance(WindowId(0), &avg.window, sample, at, &mut Vec::new());
         assert!(avg.buckets() <= 4097);
     }
-    let row = &avg.store.states[0].rows[0];
-    assert!(row.values.len() <= 4097 && row.values.capacity() <= 8192 + 64);
+    let values = &avg.store.states[0].values;
+    assert!(values.len() <= 4097 && values.capacity() <= 8192 + 64);
+}
+
+/// Memory follows the number of instances, in both directions, and means stay right.
+#[test]
+fn buckets_have_about_as_many_columns_as_there_are_instances() {
+    let mut avg = One::new(WindowFunction::Avg, 100.0);
+    let sample =
+        |count: i32| -> Vec<(InstId, f64)> { (0..count).map(|id| (id, f64::from(id))).collect() };
+    for (second, (count, columns)) in
+        (0..).zip([(8, 8), (9, 11), (11, 11), (3, 11), (1, 1), (100, 125), (40, 125), (30, 30)])
+    {
+        let got = avg.at(second * 1000, &sample(count));
+        assert!(got.into_iter().eq((0..count).map(f64::from)), "{second}");
+        let State { columns: found, values, buckets, .. } = &*avg.store.states[0];
+        assert_eq!((*found, values.len()), (columns, columns * buckets.len()), "{second}");
+    }
+    // An instance that is away loses its samples, though another has its column since.
+    assert_eq!(avg.at(8000, &[(0, 4.5), (77, 6.0)]), [0.5, 6.0]);
+    assert_eq!(avg.at(9000, &[(5, 4.0), (77, 8.0)]), [4.0, 7.0]);
 }
 
 /// The numbers are whole: their sums are exact in any order. Instances come and

@@ -126,6 +126,7 @@ struct Run<'r> {
 impl Run<'_> {
     fn run(&mut self) -> Result<(), Stop> {
         let asked = self.asked;
+        self.report.source().context.bind_together(asked)?;
         if asked.is_empty() {
             self.all()?;
         }
