@@ -59,8 +59,8 @@ impl SourceArguments {
         }
         let spec = self.host.clone().unwrap_or_else(HostSpec::local);
         // Warnings come first: they may tell why the connection fails.
-        warnings.iter().for_each(|warning| messages.warning(warning));
         if dialect == Dialect::Fixed {
+            warnings.iter().for_each(|warning| messages.warning(warning));
             spec.warnings.iter().for_each(|warning| messages.warning(warning));
         }
         let host = HostContext::open_with(&spec, options).map_err(with_option)?;

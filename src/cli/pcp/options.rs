@@ -114,6 +114,9 @@ impl PcpOptions {
             }
             None => WithNameSpace::own(source),
         };
+        if dialect != Dialect::Pcp6_0 {
+            messages.warnings_of(&engine);
+        }
         let context = Session::new(engine, shared, source).expect("one language");
         let mut source = ToolSource {
             context,

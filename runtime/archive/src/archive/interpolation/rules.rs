@@ -77,7 +77,11 @@ impl InterpolationRules {
 fn marks_of_environment() -> Result<MarkRule, TextFault> {
     match std::env::var("PCP_IGNORE_MARK_RECORDS") {
         Ok(text) if text.is_empty() => Ok(MarkRule::Never),
-        Ok(text) => parse_interval(&text).map(MarkRule::Beyond),
+        Ok(text) => parse_interval(&text).map(|interval| match interval {
+            // libpcp counts microseconds, and takes none for an empty value.
+            none if none < Duration::from_micros(1) => MarkRule::Never,
+            some => MarkRule::Beyond(some),
+        }),
         Err(_) => Ok(MarkRule::All),
     }
 }
