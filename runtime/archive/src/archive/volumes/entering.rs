@@ -12,7 +12,8 @@ use crate::archive::volumes::{LeftOut, Volumes};
 
 impl Volumes {
     /// Enters the volume before the current one at its end. False if there is none.
-    /// Volumes that cannot be opened count as missing and are skipped.
+    /// Volumes that cannot be opened count as missing and are skipped, and to libpcp also
+    /// those without a label.
     pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
         while let Some(position) = self.current.previous() {
             self.current = position;
@@ -24,7 +25,7 @@ impl Volumes {
                     self.go_to_end_of_volume();
                     return Ok(true);
                 }
-                Err(error @ SourceError::Io { .. }) => self.pass_over(error),
+                Err(error) if self.counts_as_missing(&error) => self.pass_over(error),
                 Err(error) => {
                     self.lost = true;
                     return Err(error);
@@ -54,7 +55,7 @@ impl Volumes {
     }
 
     /// Enters the next volume. Volumes that cannot be opened count as missing and are
-    /// skipped. The last volume is tried again as long as the writer may complete its
+    /// skipped, and to libpcp also those without a label. The last volume is tried again as long as the writer may complete its
     /// label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
@@ -67,7 +68,7 @@ impl Volumes {
                 (self.entered, self.volume, self.name) = (next, volume, name);
                 return Ok(());
             }
-            Err(error @ SourceError::Io { .. }) => {
+            Err(error) if self.counts_as_missing(&error) => {
                 self.pass_over(error);
                 return Ok(());
             }
@@ -80,6 +81,11 @@ impl Volumes {
             self.lost = true;
         }
         Err(error)
+    }
+
+    /// True if a volume that was not opened because of `error` is skipped.
+    fn counts_as_missing(&self, error: &SourceError) -> bool {
+        matches!(error, SourceError::Io { .. }) || !self.order.looks_beyond()
     }
 
     /// Notes that volumes are missing between two that are neighbours in the list of
@@ -123,10 +129,10 @@ impl Volumes {
     }
 
     /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
-    /// these problems.
+    /// these problems, and computes across them.
     pub(super) fn pass_over(&mut self, error: SourceError) {
-        self.lost = true;
         if self.order.looks_beyond() {
+            self.lost = true;
             self.left_out.push(LeftOut { error, count: 0 });
         }
     }
