@@ -572,6 +572,31 @@ fn an_end_without_records_and_a_bad_start_stay_errors() {
 }
 
 #[test]
+fn a_damaged_index_says_nothing_about_missing_volumes() {
+    let index = original(FLEET, "index");
+    let commands = ["eval --format csv hinv.ncpu", "eval --format csv -t 1 hinv.ncpu"];
+    let whole = Damaged::new(FLEET, "0", Damage::Append(&[]));
+    // Its first entry has volume 9, and the others volume 0, or more metadata than there are.
+    for (damage, told) in [
+        (Damage::Write(808 + 12, &9_u32.to_be_bytes()), "byte 840: index: an entry with volume 0"),
+        (Damage::Write(808 + 12, &[0x31; 180]), "byte 808: index: an entry with "),
+    ] {
+        let damaged = Damaged::new(FLEET, "index", damage);
+        for arguments in commands {
+            let found = damaged.run(arguments);
+            assert_eq!((found.status, &found.out), (Some(3), &whole.run(arguments).out));
+            assert!(found.err.contains(told) && !found.err.contains("missing"), "{}", found.err);
+        }
+    }
+    // One that is no index at all is not used.
+    let random = Damaged::new(FLEET, "index", Damage::Write(0, &vec![0x31; index.len()]));
+    for arguments in commands {
+        let found = random.run(arguments);
+        assert_eq!((found.status, &*found.err), (Some(0), ""));
+    }
+}
+
+#[test]
 fn a_pipe_in_place_of_a_file_does_not_hold_a_reader_up() {
     let damaged = Damaged::new(FLEET, "0", Damage::Append(&[]));
     let whole = damaged.run("eval --format csv hinv.ncpu");

@@ -111,7 +111,10 @@ impl Volumes {
         }
         self.has_noted_start = true;
         let known = self.archive.index().iter().map(|entry| entry.volume).min();
-        if let Some(known) = known.filter(|known| *known < first) {
+        let known = known.filter(|known| *known < first);
+        if let Some(known) = known
+            && self.archive.fault_of_index().is_none()
+        {
             let message = format!(
                 "the index begins with volume {known}, so at least one is missing before this"
             );
@@ -119,13 +122,17 @@ impl Volumes {
         }
     }
 
-    /// The problem that volumes are missing after the last one, if the index has any.
+    /// The problem that volumes are missing after the last one, if the index has any, or that
+    /// this index cannot be right.
     pub(super) fn missing_after_last(&self) -> Option<SourceError> {
         let last = self.archive.files.volumes[self.entered.index()].0;
         let known = self.archive.index().iter().map(|entry| entry.volume).max()?;
+        if known <= last {
+            return None;
+        }
         let message =
-            || format!("the index ends with volume {known}, so at least one is missing after this");
-        (known > last).then(|| missing(message(), &self.name))
+            format!("the index ends with volume {known}, so at least one is missing after this");
+        Some(self.archive.fault_of_index().unwrap_or_else(|| missing(message, &self.name)))
     }
 
     /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
