@@ -4,6 +4,8 @@
 //! promises. Values fetched record by record stay encoded, unless they differ from those
 //! before in nothing but numbers. `interpolation` makes the values between records.
 
+use std::io::ErrorKind;
+
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
 use pmderive_core::result::{FetchResult, ResultBatch};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
@@ -399,10 +401,19 @@ impl ArchiveContext {
             // If there is no record at all, damage is an error and is not skipped.
             self.extent()?;
         }
-        if seconds <= *self.known_end.get_or_insert(0.0) + TOLERANCE {
+        let known = *self.known_end.get_or_insert(0.0);
+        if seconds <= known + TOLERANCE {
             return Ok(false);
         }
-        let end = self.extent()?;
+        let end = match self.extent() {
+            // A volume that lost its name while it was read has no other end.
+            Err(SourceError::Io { source, .. })
+                if known > 0.0 && source.kind() == ErrorKind::NotFound =>
+            {
+                known
+            }
+            end => end?,
+        };
         self.known_end = Some(end);
         if self.can_grow() {
             self.refresh_metadata()?;
