@@ -44,6 +44,9 @@ impl SourceArguments {
         if let Some(archives) = self.archives() {
             let mut archive = self.expansion.open(&archives, dialect)?;
             dialect.apply_to(&mut archive);
+            if dialect != Dialect::Pcp6_0 {
+                archive.pass_over_damage();
+            }
             if let Some(error) = InterpolationRules::mistake_in_environment()
                 && !messages.are_of_tool()
             {

@@ -403,6 +403,199 @@ fn a_record_with_a_wrong_time_is_left_out_and_told() {
     }
 }
 
+/// own-fleet in three volumes, to be damaged, and as it is.
+struct Volumes {
+    damaged: Damaged,
+    whole: Damaged,
+}
+
+/// Where the volumes end in own-fleet: after its third, its sixth and its last record.
+const ENDS: [usize; 3] = [75_480, 149_088, 297_392];
+
+impl Volumes {
+    fn new() -> Volumes {
+        let bytes = original(FLEET, "0");
+        let damaged = Damaged::new(FLEET, "0", Damage::Append(&[]));
+        let mut start = 808;
+        for (volume, end) in (0_u32..).zip(ENDS) {
+            let mut one = bytes[..808].to_vec();
+            one[24..28].copy_from_slice(&volume.to_be_bytes());
+            one.extend_from_slice(&bytes[start..end]);
+            std::fs::write(damaged.path(&format!("d.{volume}")), one).expect("space");
+            start = end;
+        }
+        Volumes { damaged, whole: Damaged::new(FLEET, "0", Damage::Append(&[])) }
+    }
+
+    fn change(&self, volume: u32, change: impl FnOnce(&mut Vec<u8>)) {
+        let path = self.damaged.path(&format!("d.{volume}"));
+        let mut bytes = std::fs::read(&path).unwrap_or_default();
+        change(&mut bytes);
+        std::fs::write(path, bytes).expect("space");
+    }
+
+    /// Runs a command. It tells damage once, and prints what it prints of the whole archive,
+    /// except values of the times in `lost`.
+    fn is_read_without(&self, lost: &[&str], place: &str, arguments: &str) {
+        let (found, expected) = (self.damaged.run(arguments), self.whole.run(arguments));
+        let told = &found.err;
+        assert_eq!(found.status, Some(3), "{arguments}: {told}");
+        assert_eq!(told.matches(place).count(), 1, "{arguments}: {told}");
+        assert_eq!(told.matches("at byte").count(), 1, "{arguments}: {told}");
+        let is_kept = |line: &&str| {
+            let has_value = !line.contains(",operand-") && !line.contains(",gap");
+            has_value && !lost.iter().any(|time| line.contains(time))
+        };
+        let kept =
+            |out: &str| -> Vec<String> { out.lines().filter(is_kept).map(str::to_owned).collect() };
+        assert_eq!(kept(&found.out), kept(&expected.out), "{arguments}: {told}");
+        assert!(kept(&found.out).len() > 5, "{arguments}: {}", found.out);
+        let values = |line: &&str| lost.iter().any(|time| line.contains(time));
+        let others: Vec<&str> = found.out.lines().filter(values).collect();
+        let numbers = |line: &str| {
+            let value = line.rsplit(',').find(|field| !field.is_empty());
+            value.is_some_and(|value| value.parse::<f64>().is_ok())
+        };
+        assert!(!others.iter().any(|line| numbers(line)), "{arguments}: {others:?}");
+    }
+}
+
+#[test]
+fn reading_goes_on_after_a_record_that_is_damaged_inside() {
+    // The number of values of the first metric in the fifth record, the second of its volume:
+    // that of 20:26:46, after that of 20:26:44 and before those of 20:26:47 and 20:26:48.
+    let volumes = Volumes::new();
+    let at = 808 + 100_884 - 75_480 + 24;
+    volumes.change(1, |bytes| bytes[at..at + 4].copy_from_slice(&i32::MAX.to_be_bytes()));
+    let place = format!("d.1: at byte {at}: numval");
+    for (lost, arguments) in [
+        (&[":46"][..], "eval --format csv hinv.ncpu kernel.all.pswitch"),
+        (&[":46"], "eval --format csv --reverse hinv.ncpu kernel.all.pswitch"),
+        (&[":46"], "export kernel.all.pswitch"),
+        // No rate across the loss.
+        (&[":46", ":47"], "eval --format csv rate(kernel.all.pswitch)"),
+        // Nothing is interpolated across it, before or after.
+        (&[":45", ":46"], "eval --format csv -t 1 kernel.all.pswitch"),
+        (&[":45", ":46"], "eval --format csv --compat 7.2 -t 1 kernel.all.pswitch"),
+        (&[":45", ":46"], "eval --format csv -t 1 --reverse kernel.all.pswitch"),
+        (&[":45", ":46", ":47"], "eval --format csv -t 1 rate(kernel.all.pswitch)"),
+    ] {
+        volumes.is_read_without(lost, &place, arguments);
+    }
+    for arguments in ["record -o OUT kernel.all.pswitch", "record -t 1 -o OUT kernel.all.pswitch"] {
+        let recorded = volumes.damaged.run(arguments);
+        assert_eq!(recorded.status, Some(3), "{}", recorded.err);
+        assert_eq!(recorded.err.matches(&place).count(), 1, "{}", recorded.err);
+        assert!(recorded.err.contains("to 2023-11-15T20:27:06"), "{}", recorded.err);
+    }
+    let shown = volumes.damaged.run("val kernel.all.pswitch");
+    assert_eq!(shown.status, Some(1), "{}", shown.err);
+    assert_eq!(shown.err.matches(&place).count(), 1, "{}", shown.err);
+    // libpcp ends there.
+    for arguments in ["eval --compat 6.0 hinv.ncpu", "eval --compat 6.0 -t 1 hinv.ncpu"] {
+        let ended = volumes.damaged.run(arguments);
+        assert_eq!(ended.status, Some(3), "{}", ended.err);
+        assert_eq!(ended.err.matches(&place).count(), 1, "{}", ended.err);
+        assert!(!ended.out.contains(":48"), "{}", ended.out);
+    }
+    let tool = volumes.damaged.run("val --compat 6.0 hinv.ncpu");
+    assert_eq!(tool.status, Some(1));
+    assert!(tool.err.contains("Corrupted record in a PCP archive log"), "{}", tool.err);
+}
+
+#[test]
+fn records_of_a_volume_have_no_rate_across_those_that_were_lost() {
+    let volumes = Volumes::new();
+    let at = 808 + 100_884 - 75_480 + 24;
+    volumes.change(1, |bytes| bytes[at..at + 4].copy_from_slice(&i32::MAX.to_be_bytes()));
+    let archive = volumes.damaged.path("d");
+    let shown = run(&["val", "-Z", "UTC", "-U", &archive, "kernel.all.pswitch"]);
+    assert_eq!(shown.status, Some(1), "{}", shown.err);
+    let lines: Vec<&str> = shown.out.lines().filter(|line| line.starts_with("20:2")).collect();
+    let after = lines.iter().find(|line| line.contains(":47.")).expect("a row");
+    assert!(after.contains("No values available"), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains(":46.")), "{lines:?}");
+}
+
+#[test]
+fn volumes_without_a_label_are_passed_over() {
+    for (volume, label, place) in [
+        // Empty, cut within the label, and anything else.
+        (1, &[][..], "d.1: at byte 0: the file is too short"),
+        (1, &original(FLEET, "0")[..100], "d.1: at byte "),
+        (1, &[7; 4000], "d.1: at byte 4: label.magic"),
+    ] {
+        let volumes = Volumes::new();
+        volumes.change(volume, |bytes| *bytes = label.to_vec());
+        // Its records are those of 20:26:44, 46 and 47.
+        let lost = [":44", ":46", ":47"];
+        let after = [":44", ":45", ":46", ":47", ":48"];
+        for (lost, arguments) in [
+            (&lost[..], "eval --format csv kernel.all.pswitch"),
+            (&lost[..], "eval --format csv --reverse kernel.all.pswitch"),
+            (&after[..4], "eval --format csv -t 1 kernel.all.pswitch"),
+            (&after[..4], "eval --format csv -t 1 --reverse kernel.all.pswitch"),
+            (&after, "eval --format csv rate(kernel.all.pswitch)"),
+        ] {
+            volumes.is_read_without(lost, place, arguments);
+        }
+        // libpcp does not notice it.
+        for arguments in ["val --compat 6.0 hinv.ncpu", "eval --compat 6.0 -t 1 hinv.ncpu"] {
+            let passed = volumes.damaged.run(arguments);
+            assert_eq!((passed.status, &*passed.err), (Some(0), ""), "{arguments}");
+            assert!(passed.out.contains("20:27:06"), "{}", passed.out);
+        }
+    }
+}
+
+#[test]
+fn an_end_without_records_and_a_bad_start_stay_errors() {
+    // The last volume has no label: everything before it is read.
+    let volumes = Volumes::new();
+    volumes.change(3, |bytes| bytes.resize(4000, 7));
+    for arguments in [
+        "eval --format csv kernel.all.pswitch",
+        "eval --format csv --reverse kernel.all.pswitch",
+        "eval --format csv -t 1 kernel.all.pswitch",
+        "eval --format csv -t 1 --reverse kernel.all.pswitch",
+    ] {
+        volumes.is_read_without(&[], "d.3: at byte 4: label.magic", arguments);
+    }
+    // The first one has none.
+    let volumes = Volumes::new();
+    volumes.change(0, Vec::clear);
+    for arguments in ["eval hinv.ncpu", "eval -t 1 hinv.ncpu", "eval --compat 6.0 hinv.ncpu"] {
+        let refused = volumes.damaged.run(arguments);
+        assert_eq!((refused.status, &*refused.out), (Some(3), ""));
+        assert!(refused.err.contains("d.0: at byte 0: the file is too short"), "{}", refused.err);
+    }
+}
+
+#[test]
+fn a_damaged_index_says_nothing_about_missing_volumes() {
+    let index = original(FLEET, "index");
+    let commands = ["eval --format csv hinv.ncpu", "eval --format csv -t 1 hinv.ncpu"];
+    let whole = Damaged::new(FLEET, "0", Damage::Append(&[]));
+    // Its first entry has volume 9, and the others volume 0, or more metadata than there are.
+    for (damage, told) in [
+        (Damage::Write(808 + 12, &9_u32.to_be_bytes()), "byte 840: index: an entry with volume 0"),
+        (Damage::Write(808 + 12, &[0x31; 180]), "byte 808: index: an entry with "),
+    ] {
+        let damaged = Damaged::new(FLEET, "index", damage);
+        for arguments in commands {
+            let found = damaged.run(arguments);
+            assert_eq!((found.status, &found.out), (Some(3), &whole.run(arguments).out));
+            assert!(found.err.contains(told) && !found.err.contains("missing"), "{}", found.err);
+        }
+    }
+    // One that is no index at all is not used.
+    let random = Damaged::new(FLEET, "index", Damage::Write(0, &vec![0x31; index.len()]));
+    for arguments in commands {
+        let found = random.run(arguments);
+        assert_eq!((found.status, &*found.err), (Some(0), ""));
+    }
+}
+
 #[test]
 fn a_pipe_in_place_of_a_file_does_not_hold_a_reader_up() {
     let damaged = Damaged::new(FLEET, "0", Damage::Append(&[]));

@@ -147,6 +147,24 @@ fn compare(from: &Path, to: &Path) {
 }
 
 #[test]
+fn a_folder_that_was_removed_is_told() {
+    let program = env!("CARGO_BIN_EXE_pmderive");
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join(FLEET);
+    for arguments in ["record -o new", "export -o new.csv"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = format!(
+            "cd {} && rmdir $PWD && exec {program} {arguments} -a {} hinv.ncpu",
+            folder.path().display(),
+            archive.display()
+        );
+        let ran = Command::new("sh").args(["-c", &script]).output().expect("it runs");
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(3), "{told}");
+        assert!(told.contains("the folder was removed"), "{told}");
+    }
+}
+
+#[test]
 fn an_archive_of_an_archive_is_the_same() {
     for name in ARCHIVES {
         let folder = tempfile::tempdir().expect("a folder");

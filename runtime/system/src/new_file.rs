@@ -42,7 +42,8 @@ impl NewFile {
     /// have left behind are removed.
     ///
     /// # Errors
-    /// The system refuses.
+    /// [`io::ErrorKind::NotFound`] if the folder is not there or was removed, and every error
+    /// of the system.
     pub fn create(folder: &Path, affixes: (&OsStr, &OsStr)) -> io::Result<NewFile> {
         let new = |file, temporary| NewFile {
             file,
@@ -50,6 +51,7 @@ impl NewFile {
             affixes: (affixes.0.into(), affixes.1.into()),
             temporary,
         };
+        check_folder(folder)?;
         remove_abandoned(folder, affixes);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = open(folder, flags, Mode::from_raw_mode(MODE)) {
@@ -118,6 +120,18 @@ impl NewFile {
         };
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(self.file)
+    }
+}
+
+/// Fails if a folder is not there. A process may still stand in one that was removed, and the
+/// system gives other reasons for refusing a file there.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`], or the system does not tell.
+pub fn check_folder(folder: &Path) -> io::Result<()> {
+    match fs::metadata(folder)?.nlink() {
+        0 => Err(io::Error::new(io::ErrorKind::NotFound, "the folder was removed")),
+        _ => Ok(()),
     }
 }
 
@@ -283,5 +297,11 @@ mod tests {
         let affixes = (OsStr::new("a"), OsStr::new("b"));
         let error = NewFile::create(Path::new("/nonexistent"), affixes).expect_err("no folder");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+
+        let removed = tempfile::tempdir().expect("a folder");
+        let open = File::open(removed.path()).expect("a folder");
+        removed.close().expect("it is empty");
+        let error = NewFile::create(&by_descriptor(&open), affixes).expect_err("no folder");
+        assert_eq!(error.to_string(), "the folder was removed");
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError};
 use pmderive_runtime::context::Context;
+use pmderive_runtime::new_file::check_folder;
 use pmderive_runtime::source::SourceError;
 
 pub use self::arguments::RecordArguments;
@@ -124,7 +125,8 @@ fn check_target(base: &Path) -> Result<(), Stop> {
         ));
     }
     let folder = directory_of(base);
-    if let Err(error) = tempfile::tempfile_in(folder) {
+    let created = check_folder(folder).and_then(|()| tempfile::tempfile_in(folder));
+    if let Err(error) = created {
         return stop(format!("cannot create a file in {}: {error}", escape::path(&folder)));
     }
     match ArchiveWriter::check(base) {

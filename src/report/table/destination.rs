@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-use pmderive_runtime::new_file::NewFile;
+use pmderive_runtime::new_file::{NewFile, check_folder};
 
 use crate::text::paths::directory_of;
 
@@ -64,7 +64,7 @@ impl Destination {
             return Err(io::ErrorKind::InvalidFilename.into());
         };
         let folder = directory_of(&path);
-        fs::metadata(folder)?;
+        check_folder(folder)?;
         let mut beginning = OsString::from(".");
         beginning.push(name);
         beginning.push(".");

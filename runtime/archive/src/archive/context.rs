@@ -63,6 +63,17 @@ impl ArchivePart<'_> {
     }
 }
 
+/// The damage that becomes a warning if reading goes on after it. All other is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passing {
+    /// None, as in libpcp 6.
+    Nothing,
+    /// That of one of several archives.
+    AmongSeveral,
+    /// All.
+    Everything,
+}
+
 /// An open archive, or several that follow each other in time (`pmNewContext(3)` with
 /// `PM_CONTEXT_ARCHIVE`). At first it is read forward, record by record.
 ///
@@ -104,7 +115,7 @@ pub struct ArchiveContext {
     /// Number of warnings, counted from the first, about archives that libpcp refuses.
     /// Such an archive was left out, or its metadata are cut.
     refused: usize,
-    pub(super) passes_over_damage: bool,
+    pub(super) passing: Passing,
     pub(super) mode: Mode,
     pub(super) origin: Timestamp,
     /// True while records are skipped to reach the origin.
@@ -113,6 +124,8 @@ pub struct ArchiveContext {
     pub(super) is_leaving_out: bool,
     /// A mark was passed since the last delivered record.
     pub(super) gap: bool,
+    /// Records were lost before the record that was read last, whole.
+    pub(super) follows_damage: bool,
     /// The time of the last mark among the records that were read.
     pub(super) last_mark: Option<Timestamp>,
     /// Records before this place were written before the metadata was read.
@@ -218,10 +231,11 @@ impl ArchiveContext {
             warnings,
             left_out: 0,
             warned: HashSet::new(),
-            passes_over_damage: true,
+            passing: Passing::AmongSeveral,
             seeking: true,
             is_leaving_out: false,
             gap: false,
+            follows_damage: false,
             last_mark: None,
             described: Place::default(),
             following: None,
@@ -238,7 +252,8 @@ impl ArchiveContext {
     /// * From opening: archives that were left out, and metadata that are cut, with the
     ///   place of the incomplete record.
     /// * From reading since: records that were skipped because their times are out of
-    ///   order, and any damage if there are several archives.
+    ///   order, and any damage if there are several archives or
+    ///   [`ArchiveContext::pass_over_damage`] was called.
     ///
     /// All other problems of a single archive are errors.
     pub fn take_warnings(&mut self) -> Vec<SourceError> {
@@ -275,6 +290,13 @@ impl ArchiveContext {
         !self.warnings.is_empty()
     }
 
+    /// Makes damage of a single archive a warning, as it is in one of several, if
+    /// reading goes on after it: with the next good record, or the next volume. There is
+    /// a gap in its place. Damage that nothing follows stays an error.
+    pub fn pass_over_damage(&mut self) {
+        self.passing = Passing::Everything;
+    }
+
     /// Makes the context skip nothing, like libpcp before 7.1.4. An archive that cannot
     /// be used is an error. So is one whose metadata end within a record, or whose
     /// index does not begin like one. If an archive cannot be read past its damage,
@@ -285,7 +307,7 @@ impl ArchiveContext {
     /// An archive was left out when the context was opened, its metadata are cut, or
     /// its index is not an index.
     pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
-        self.passes_over_damage = false;
+        self.passing = Passing::Nothing;
         self.records.stop_at_damage();
         match self.refused {
             0 => self.records.archives().iter().try_for_each(|archive| archive.check_index()),
@@ -309,12 +331,13 @@ impl ArchiveContext {
             left_out: 0,
             warned: HashSet::new(),
             refused: 0,
-            passes_over_damage: self.passes_over_damage,
+            passing: self.passing,
             mode: self.mode,
             origin: self.origin,
             seeking: self.seeking,
             is_leaving_out: self.is_leaving_out,
             gap: self.gap,
+            follows_damage: self.follows_damage,
             last_mark: self.last_mark,
             described: self.described,
             following: None,

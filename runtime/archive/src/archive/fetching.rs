@@ -4,11 +4,13 @@
 //! promises. Values fetched record by record stay encoded, unless they differ from those
 //! before in nothing but numbers. `interpolation` makes the values between records.
 
+use std::io::ErrorKind;
+
 use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
 use pmderive_core::result::{FetchResult, ResultBatch};
 use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
-use crate::archive::context::ArchiveContext;
+use crate::archive::context::{ArchiveContext, Passing};
 use crate::archive::framing::Damage;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::meta::Metadata;
@@ -75,8 +77,8 @@ impl ArchiveContext {
     /// two archives.
     ///
     /// # Errors
-    /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage, which
-    /// the next call continues after.
+    /// `PM_ERR_MODE` if values are interpolated; `PM_ERR_EOL` at the end; damage that is
+    /// not passed over, which the next call continues after.
     pub fn next_record(&mut self) -> Result<FetchResult, SourceError> {
         let mut batch = ResultBatch::default();
         self.read_record(&mut batch)?;
@@ -90,7 +92,7 @@ impl ArchiveContext {
     pub fn read_record(&mut self, batch: &mut ResultBatch) -> Result<(), SourceError> {
         batch.clear();
         let record = loop {
-            match self.step() {
+            match self.step().and_then(|record| self.checked(record)) {
                 Err(error) => self.pass_over(error)?,
                 Ok(record) => break record,
             }
@@ -99,14 +101,6 @@ impl ArchiveContext {
         self.describe(&record)?;
         let part = batch.add_part();
         let bytes = self.records.bytes(&record)?;
-        // The mark between two archives has no bytes.
-        if !record.is_mark()
-            && let Err(mut damage) = check(bytes, record.first_set, record.set_count)
-        {
-            self.gap = true;
-            damage.offset += record.offset;
-            return Err(self.records.damaged(damage));
-        }
         part.timestamp = record.stamp;
         let wire = part.set_wire();
         wire.bytes.extend_from_slice(bytes);
@@ -115,8 +109,36 @@ impl ArchiveContext {
         wire.block_origin = BLOCK_ORIGIN;
         give_types(wire, self.untyped_order, type_in(&self.metadata));
         self.origin = record.stamp;
-        self.gap = false;
+        let is_gap = std::mem::take(&mut self.gap) | self.records.take_lost();
+        // libpcp 6 does not notice that records are skipped.
+        self.follows_damage = is_gap && self.passing != Passing::Nothing;
         Ok(())
+    }
+
+    /// True if records were lost before the one that [`ArchiveContext::read_record`] or
+    /// [`ArchiveContext::next_record`] returned last. A difference to the record before
+    /// it says nothing.
+    pub fn follows_damage(&self) -> bool {
+        self.follows_damage
+    }
+
+    /// A record whose contents are sound.
+    fn checked(&mut self, record: Option<Record>) -> Result<Option<Record>, SourceError> {
+        // A mark has no contents, and that between two archives not even bytes.
+        if let Some(record) = record.filter(|record| !record.is_mark()) {
+            let bytes = self.records.bytes(&record)?;
+            if let Err(damage) = check(bytes, record.first_set, record.set_count) {
+                return Err(self.lose(&record, damage));
+            }
+        }
+        Ok(record)
+    }
+
+    /// Passes over a record that is damaged inside.
+    fn lose(&mut self, record: &Record, mut damage: Damage) -> SourceError {
+        self.gap = true;
+        damage.offset += record.offset;
+        self.records.lose(damage)
     }
 
     /// Moves to the next record in the direction of the mode. Records on the other side
@@ -192,11 +214,7 @@ impl ArchiveContext {
                 // Without metrics every record counts, because constants have a value
                 // in each.
                 Ok(any) => any || list.pmids().is_empty(),
-                Err(mut damage) => {
-                    self.gap = true;
-                    damage.offset += record.offset;
-                    return Err(self.records.damaged(damage));
-                }
+                Err(damage) => return Err(self.lose(&record, damage)),
             };
             self.origin = record.stamp;
             if !selected {
@@ -274,7 +292,7 @@ impl ArchiveContext {
                 return Ok(false);
             }
         } else if seconds < -TOLERANCE || is_last_time(time, step) || self.is_past_end(seconds)? {
-            if self.passes_over_damage {
+            if self.passing != Passing::Nothing {
                 self.check_rest()?;
             }
             self.next_sample = later(time, step);
@@ -315,7 +333,7 @@ impl ArchiveContext {
             let left_out = interpolator.take_left_out();
             left_out.into_iter().for_each(|error| self.warn(error));
         }
-        if self.passes_over_damage {
+        if self.passing != Passing::Nothing {
             met.into_iter().for_each(|error| self.warn(error));
         }
         read
@@ -348,17 +366,24 @@ impl ArchiveContext {
         Ok(!settled?)
     }
 
-    /// Turns damage in one of several archives into a warning if reading continues
+    /// Turns damage into a warning if it is to be passed over and reading continues
     /// after it.
     ///
     /// # Errors
     /// The error itself if reading does not continue, or if it is not damage: archives
     /// that overlap must be reported.
     fn pass_over(&mut self, error: SourceError) -> Result<(), SourceError> {
-        let is_one_of_several = self.passes_over_damage && self.records.archives().len() > 1;
-        let is_damage = is_one_of_several && error.status() != PmStatus::LOGOVERLAP;
+        let are_several = self.records.archives().len() > 1;
+        let may_pass = match self.passing {
+            Passing::Nothing => false,
+            Passing::AmongSeveral => are_several,
+            Passing::Everything => true,
+        };
+        let is_damage = may_pass && error.status() != PmStatus::LOGOVERLAP;
         let is_passed = match (&mut self.interpolator, self.mode) {
-            (Some(interpolator), Mode::Interpolated { .. }) => interpolator.take_passed(),
+            (Some(interpolator), Mode::Interpolated { .. }) => {
+                interpolator.take_passed().is_some_and(|goes_on| goes_on || are_several)
+            }
             _ => is_damage && self.records.take_lost(),
         };
         if !is_damage || !is_passed {
@@ -376,10 +401,19 @@ impl ArchiveContext {
             // If there is no record at all, damage is an error and is not skipped.
             self.extent()?;
         }
-        if seconds <= *self.known_end.get_or_insert(0.0) + TOLERANCE {
+        let known = *self.known_end.get_or_insert(0.0);
+        if seconds <= known + TOLERANCE {
             return Ok(false);
         }
-        let end = self.extent()?;
+        let end = match self.extent() {
+            // A volume that lost its name while it was read has no other end.
+            Err(SourceError::Io { source, .. })
+                if known > 0.0 && source.kind() == ErrorKind::NotFound =>
+            {
+                known
+            }
+            end => end?,
+        };
         self.known_end = Some(end);
         if self.can_grow() {
             self.refresh_metadata()?;

@@ -16,6 +16,7 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Bytes;
 use crate::archive::decompress::{Compression, Expansions};
+use crate::archive::index::LARGEST_INDEX;
 use crate::archive::positions::VolumeId;
 
 /// One file of an archive, or its contents in memory.
@@ -128,7 +129,7 @@ impl ArchiveFiles {
             found.add(*kind, path.with_file_name(entry), *compression);
         }
         if !found.is_empty() {
-            return found.finish(path.with_file_name(OsStr::from_bytes(base)), &listing.expansions);
+            return found.finish(path.with_file_name(OsStr::from_bytes(base)), listing);
         }
         let absent = rustix::io::Errno::NOENT;
         let message = if path.exists() {
@@ -178,6 +179,8 @@ pub(super) struct Listing {
     files: HashMap<Vec<u8>, Vec<(OsString, Kind, Compression)>>,
     /// Expansions of compressed files, which all archives share.
     expansions: Expansions,
+    /// Expansions of compressed indexes. They must not become as large as a volume.
+    index_expansions: Expansions,
 }
 
 impl Listing {
@@ -188,7 +191,9 @@ impl Listing {
         max_expanded: Option<u64>,
     ) -> Result<Listing, SourceError> {
         let expansions = Expansions::within(max_expanded);
-        let mut listing = Listing { expansions, ..Listing::default() };
+        let most = max_expanded.map_or(LARGEST_INDEX, |most| most.min(LARGEST_INDEX));
+        let index_expansions = Expansions::within(Some(most));
+        let mut listing = Listing { expansions, index_expansions, ..Listing::default() };
         let read = std::fs::read_dir(directory).and_then(|mut entries| {
             entries.try_for_each(|entry| {
                 let name = entry?.file_name();
@@ -264,12 +269,14 @@ impl FoundFiles {
         }
     }
 
-    fn finish(self, base: PathBuf, expansions: &Expansions) -> Result<ArchiveFiles, SourceError> {
-        let member = |(path, compression)| Member::File {
+    fn finish(self, base: PathBuf, listing: &Listing) -> Result<ArchiveFiles, SourceError> {
+        let expanded = |(path, compression), expansions: &Expansions| Member::File {
             path,
             compression,
             expansions: expansions.clone(),
         };
+        let member = |found| expanded(found, &listing.expansions);
+        let index = self.index.map(|found| expanded(found, &listing.index_expansions));
         let Some(metadata) = self.metadata.map(member) else {
             return Err(missing(&base, "the archive has no metadata file (.meta)"));
         };
@@ -279,7 +286,7 @@ impl FoundFiles {
         if volumes.is_empty() {
             return Err(missing(&base, "the archive has no data volume (.0)"));
         }
-        Ok(ArchiveFiles { base, metadata, index: self.index.map(member), volumes })
+        Ok(ArchiveFiles { base, metadata, index, volumes })
     }
 }
 

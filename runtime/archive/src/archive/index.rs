@@ -51,6 +51,9 @@ pub(super) fn check_index(window: &mut Window, first: &ArchiveLabel) -> Result<(
 /// for each change of the metadata, so only a false index has more.
 const MAX_ENTRIES: usize = 1 << 20;
 
+/// The greatest size in bytes of an index that is expanded: label and entries of version 3.
+pub(super) const LARGEST_INDEX: u64 = 808 + 32 * MAX_ENTRIES as u64;
+
 /// Reads the first [`MAX_ENTRIES`] entries of an index. An incomplete last entry is ignored.
 pub(super) fn read_index(
     mut window: Window,

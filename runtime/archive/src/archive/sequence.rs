@@ -15,7 +15,7 @@ use std::sync::Arc;
 use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
 use pmderive_core::source::SourceError;
 
-use crate::archive::framing::ReadError;
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::order::{OrderRule, Travel};
 use crate::archive::positions::{ArchiveId, VolumeId};
 use crate::archive::single::SingleArchive;
@@ -386,6 +386,12 @@ impl Sequence {
     /// Describes damage inside of a record.
     pub(super) fn damaged(&self, error: impl Into<ReadError>) -> SourceError {
         self.volumes.damaged(error)
+    }
+
+    /// The same, for a record that is passed over.
+    pub(super) fn lose(&mut self, damage: Damage) -> SourceError {
+        self.lost = true;
+        self.damaged(damage)
     }
 
     /// The series of records that were left out since the last call because their times

@@ -11,7 +11,7 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::framing::ReadError;
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::index::{IndexEntry, check_index, read_index};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::volume::{Volume, open_volume};
@@ -46,6 +46,31 @@ impl SingleArchive {
             });
             entries.unwrap_or_default().into()
         })
+    }
+
+    /// The first entry of the index that cannot be right. Then the index says nothing about
+    /// missing volumes.
+    pub(super) fn fault_of_index(&self) -> Option<SourceError> {
+        let member = self.files.index.as_ref()?;
+        let metadata = &self.files.metadata;
+        let size = metadata.open().and_then(|mut metadata| metadata.size()).unwrap_or(u64::MAX);
+        let mut before = 0;
+        for (number, entry) in (0..).zip(self.index()) {
+            let fault = if entry.volume < before {
+                format!("volume {} after volume {before}", entry.volume)
+            } else if entry.metadata > size {
+                format!("{} bytes of metadata, which have {size}", entry.metadata)
+            } else {
+                before = entry.volume;
+                continue;
+            };
+            let message = format!("index: an entry with {fault}, so it is damaged");
+            let version = self.label.version;
+            let (label, entries) = (version.label_size() as u64, version.index_entry_size() as u64);
+            let damage = Damage::new(PmStatus::LOGREC, label + number * entries, message);
+            return Some(ReadError::from(damage).in_file(&member.name()));
+        }
+        None
     }
 
     /// Fails if libpcp refuses the archive because of its index.

@@ -147,8 +147,10 @@ impl State {
         let Context::Archive(archive) = context else {
             return Err(SourceError::Status { target: context.name(), status: PmStatus::MODE });
         };
+        self.has_gap = false;
         loop {
             archive.read_record(&mut self.batch)?;
+            self.has_gap |= archive.follows_damage();
             let time = self.batch.timestamp();
             let mut sets = self.batch.sets().peekable();
             if sets.peek().is_none() {

@@ -346,6 +346,28 @@ fn failures_say_where_and_why() {
 }
 
 #[test]
+fn bytes_behind_the_end_are_told() {
+    let contents = contents(1000);
+    for (program, options, suffix) in PROGRAMS {
+        if !matches!(*suffix, ".xz" | ".zst") {
+            continue;
+        }
+        let Some(made) = made_by(program, options, &contents) else { continue };
+        let (_, compression) = Compression::of_name(suffix.as_bytes());
+        for junk in [&b"abc"[..], &[b'a'; 100]] {
+            let bytes = [&made, junk].concat();
+            let error = expand(&bytes, compression).expect_err("something follows");
+            let error = error.downcast::<ExpandError>().expect("it cannot be expanded");
+            assert_eq!(error.offset, made.len() as u64, "{program} {options:?}");
+            assert!(error.to_string().contains("follow the end of the data"), "{error}");
+        }
+        // A further one that is cut is no other data.
+        let error = expand(&[&made[..], &made[..3]].concat(), compression).expect_err("it is cut");
+        assert!(error.to_string().contains("it ends too early"), "{error}");
+    }
+}
+
+#[test]
 fn bombs_are_defused() {
     let Some(bomb) = made_by("xz", &["-9"], &vec![0; 1 << 20]) else { return };
     let mut units = Compression::Xz.units().expect("a decoder");

@@ -318,6 +318,9 @@ impl super::units::Units for Units {
                         false => Err(bad("the number of zeros after a stream is wrong")),
                     };
                 }
+                if !is_first && input.peek()? != Some([MAGIC[0]]) {
+                    return Err(bad("bytes that are not a stream follow the end of the data"));
+                }
                 if is_first && input.peek()?.is_some_and(|magic| magic != MAGIC) {
                     if !is_lzma(input.peek()?) {
                         return Err(bad("this is not xz or lzma data"));

@@ -36,6 +36,12 @@ impl super::units::Units for Units {
             if input.position() > 0 && input.fill_buf()?.is_empty() {
                 return Ok(false);
             }
+            let begins_frame = |first: u8| {
+                u32::from(first) == FRAME & 0xff || u32::from(first & !15) == SKIPPABLE & 0xff
+            };
+            if input.position() > 0 && !input.peek()?.is_some_and(|[first]| begins_frame(first)) {
+                return Err(invalid("bytes that are not a frame follow the end of the data"));
+            }
             let Some(magic) = input.peek()?.map(u32::from_le_bytes) else {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             };

@@ -292,6 +292,15 @@ impl Coverage {
             && mark().is_some_and(|mark| mark < self.after(later))
     }
 
+    /// True if there may be records beyond damage, in the direction in which it was met.
+    pub(super) fn goes_on_after(&self, met: &MetDamage) -> bool {
+        let has_records = match met.side {
+            Side::Ahead => met.ordinal + 1 < self.end(),
+            Side::Behind => met.ordinal > self.first,
+        };
+        has_records || !self.is_complete(met.side)
+    }
+
     /// Unreported damage that was passed at a time. `from` is the first record at that
     /// time or later, `after` the first record after it.
     pub(super) fn take_damage(&mut self, from: Ordinal, after: Ordinal) -> Option<MetDamage> {

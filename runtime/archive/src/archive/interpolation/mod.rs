@@ -114,9 +114,9 @@ impl Interpolator {
         }
     }
 
-    /// True if the last fetch failed because of damage after which another one can
-    /// continue.
-    pub(super) fn take_passed(&mut self) -> bool {
+    /// Continues after damage that made the last fetch fail. `None` if it failed for
+    /// another reason; false if no record was found after the damage.
+    pub(super) fn take_passed(&mut self) -> Option<bool> {
         self.phase.pass()
     }
 
@@ -264,7 +264,8 @@ impl Interpolator {
             } else if self.reported.insert(met.error.to_string()) {
                 // Records that were forgotten are read again, and their damage is met
                 // again.
-                self.phase = Phase::Stopped { last: self.phase.last() };
+                let goes_on = self.coverage.goes_on_after(&met);
+                self.phase = Phase::Stopped { last: self.phase.last(), goes_on };
                 return Err(met.error);
             }
         }

@@ -18,8 +18,8 @@ pub(super) enum Phase {
     },
     /// A fetch that failed because of damage. The damage was reported, and the next
     /// fetch continues after it. `last` is the time of the fetch before that, if it
-    /// counts.
-    Stopped { last: Option<f64> },
+    /// counts. `goes_on` is false if no record was found after the damage.
+    Stopped { last: Option<f64>, goes_on: bool },
 }
 
 impl Phase {
@@ -28,7 +28,7 @@ impl Phase {
         match self {
             Phase::Beginning => None,
             Phase::Continuing { last, .. } => Some(*last),
-            Phase::Stopped { last } => *last,
+            Phase::Stopped { last, .. } => *last,
         }
     }
 
@@ -45,13 +45,14 @@ impl Phase {
         self.take_written();
     }
 
-    /// Continues after damage. True if there was any.
-    pub(super) fn pass(&mut self) -> bool {
-        let Phase::Stopped { last } = *self else { return false };
+    /// Continues after damage. `None` if there was none; otherwise whether records
+    /// follow it.
+    pub(super) fn pass(&mut self) -> Option<bool> {
+        let Phase::Stopped { last, goes_on } = *self else { return None };
         *self = match last {
             Some(last) => Phase::Continuing { last, written: None },
             None => Phase::Beginning,
         };
-        true
+        Some(goes_on)
     }
 }

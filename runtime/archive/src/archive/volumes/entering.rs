@@ -12,7 +12,8 @@ use crate::archive::volumes::{LeftOut, Volumes};
 
 impl Volumes {
     /// Enters the volume before the current one at its end. False if there is none.
-    /// Volumes that cannot be opened count as missing and are skipped.
+    /// Volumes that cannot be opened count as missing and are skipped, and to libpcp also
+    /// those without a label.
     pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
         while let Some(position) = self.current.previous() {
             self.current = position;
@@ -24,7 +25,7 @@ impl Volumes {
                     self.go_to_end_of_volume();
                     return Ok(true);
                 }
-                Err(error @ SourceError::Io { .. }) => self.pass_over(error),
+                Err(error) if self.counts_as_missing(&error) => self.pass_over(error),
                 Err(error) => {
                     self.lost = true;
                     return Err(error);
@@ -54,7 +55,7 @@ impl Volumes {
     }
 
     /// Enters the next volume. Volumes that cannot be opened count as missing and are
-    /// skipped. The last volume is tried again as long as the writer may complete its
+    /// skipped, and to libpcp also those without a label. The last volume is tried again as long as the writer may complete its
     /// label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
@@ -67,7 +68,7 @@ impl Volumes {
                 (self.entered, self.volume, self.name) = (next, volume, name);
                 return Ok(());
             }
-            Err(error @ SourceError::Io { .. }) => {
+            Err(error) if self.counts_as_missing(&error) => {
                 self.pass_over(error);
                 return Ok(());
             }
@@ -80,6 +81,11 @@ impl Volumes {
             self.lost = true;
         }
         Err(error)
+    }
+
+    /// True if a volume that was not opened because of `error` is skipped.
+    fn counts_as_missing(&self, error: &SourceError) -> bool {
+        matches!(error, SourceError::Io { .. }) || !self.order.looks_beyond()
     }
 
     /// Notes that volumes are missing between two that are neighbours in the list of
@@ -105,7 +111,10 @@ impl Volumes {
         }
         self.has_noted_start = true;
         let known = self.archive.index().iter().map(|entry| entry.volume).min();
-        if let Some(known) = known.filter(|known| *known < first) {
+        let known = known.filter(|known| *known < first);
+        if let Some(known) = known
+            && self.archive.fault_of_index().is_none()
+        {
             let message = format!(
                 "the index begins with volume {known}, so at least one is missing before this"
             );
@@ -113,20 +122,24 @@ impl Volumes {
         }
     }
 
-    /// The problem that volumes are missing after the last one, if the index has any.
+    /// The problem that volumes are missing after the last one, if the index has any, or that
+    /// this index cannot be right.
     pub(super) fn missing_after_last(&self) -> Option<SourceError> {
         let last = self.archive.files.volumes[self.entered.index()].0;
         let known = self.archive.index().iter().map(|entry| entry.volume).max()?;
+        if known <= last {
+            return None;
+        }
         let message =
-            || format!("the index ends with volume {known}, so at least one is missing after this");
-        (known > last).then(|| missing(message(), &self.name))
+            format!("the index ends with volume {known}, so at least one is missing after this");
+        Some(self.archive.fault_of_index().unwrap_or_else(|| missing(message, &self.name)))
     }
 
     /// Notes a problem of a part that is skipped. It is a gap. libpcp does not notice
-    /// these problems.
+    /// these problems, and computes across them.
     pub(super) fn pass_over(&mut self, error: SourceError) {
-        self.lost = true;
         if self.order.looks_beyond() {
+            self.lost = true;
             self.left_out.push(LeftOut { error, count: 0 });
         }
     }
