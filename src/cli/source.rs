@@ -62,8 +62,10 @@ impl SourceArguments {
         }
         let spec = self.host.clone().unwrap_or_else(HostSpec::local);
         // Warnings come first: they may tell why the connection fails.
-        if dialect == Dialect::Fixed {
+        if !messages.are_of_tool() {
             warnings.iter().for_each(|warning| messages.warning(warning));
+        }
+        if dialect == Dialect::Fixed {
             spec.warnings.iter().for_each(|warning| messages.warning(warning));
         }
         let host = HostContext::open_with(&spec, options).map_err(with_option)?;

@@ -49,6 +49,37 @@ fn derived_metrics_are_given_as_arguments() {
     assert!(err.starts_with("pmderive: -r wants a name and an expression"), "{err}");
 }
 
+/// Derived metrics that read only others. Version 6 finds nothing in them, at the first record.
+#[test]
+fn derived_metrics_of_others_in_version_6() {
+    let two = ["-c", "tests/cli/of_others.conf", "of.same", "kernel.all.load", "of.count"];
+    let load = "kernel.all.load\n    inst [5 or \"5 minute\"] value 2439\n    \
+                inst [15 or \"15 minute\"] value 2150\n";
+    let out = format!("\nof.same\nNo value(s) available!\n\n{load}\nof.count\n    value 0\n");
+    assert_eq!(run(&[&["info", "--compat", "6.0", "-f"], &two[..]].concat()), good(&out));
+    let out = "of.same 0\nkernel.all.load 2 2439 2150\nof.count 1 0\n";
+    assert_eq!(run(&[&["probe", "--compat", "6.0", "-v"], &two[..]].concat()), good(out));
+}
+
+/// libpcp does not carry sums of exactly a second; by default there are no such times.
+#[test]
+fn times_of_a_full_second() {
+    let window = ["-S", "3.8", "-O", "+0.2", "-T", "+1.2", "-Z", "UTC", "kernel.all.nprocs"];
+    let of_version_6 =
+        ["start:     Wed Nov 15 20:26:43 2023", "end:       Wed Nov 15 20:26:44 2023"];
+    let exact = ["start:     Wed Nov 15 20:26:44 2023", "end:       Wed Nov 15 20:26:45 2023"];
+    for (compat, bounds, times) in [
+        (&["--compat", "6.0"][..], of_version_6, ["20:26:43.1000", "20:26:44.1000"]),
+        (&[], exact, ["20:26:44.000", "20:26:45.000"]),
+    ] {
+        let (status, out, err) = run(&[&["val"], compat, &window].concat());
+        assert_eq!((status, &*err), (Some(0), ""));
+        let lines = |start: &str| out.lines().filter(|line| line.starts_with(start)).count();
+        assert!(bounds.iter().all(|bound| lines(bound) == 1), "{out}");
+        assert!(times.iter().all(|time| lines(&format!("{time} ")) == 1), "{out}");
+    }
+}
+
 #[test]
 fn what_has_no_values_yet_is_no_error_of_metadata() {
     let rate = ["-r", "my.rate=rate(kernel.all.pswitch)"];

@@ -241,6 +241,27 @@ fn random_windows_are_those_of_libpcp() {
     );
 }
 
+/// libpcp does not carry a sum of nanoseconds that is exactly a second.
+#[test]
+fn sums_of_a_second() {
+    let bounds = (Timestamp::new(1_700_000_000, 0), Some(Timestamp::new(1_700_000_009, 0)));
+    let read = |origin, finish, as_libpcp| {
+        let (start, align) = (Some("2.8"), None);
+        let spec = WindowSpec { start, finish: Some(finish), align, origin, as_libpcp };
+        let window = TimeWindow::parse(&spec, bounds, &TimeZone::utc()).expect("good times");
+        [Some(window.origin), window.end].map(shown)
+    };
+    for (origin, finish, exact, to_libpcp) in [
+        (None, "+0.2", ["2.800000000", "3.000000000"], ["2.800000000", "2.1000000000"]),
+        (Some("0.2"), "1.4", ["3.000000000", "4.200000000"], ["2.1000000000", "4.200000000"]),
+        (None, "-5", ["2.800000000", "4.000000000"], ["2.800000000", "4.000000000"]),
+        (Some("+0"), "+1", ["2.800000000", "3.800000000"], ["2.800000000", "3.800000000"]),
+    ] {
+        assert_eq!(read(origin, finish, false), exact.map(|time| format!("170000000{time}")));
+        assert_eq!(read(origin, finish, true), to_libpcp.map(|time| format!("170000000{time}")));
+    }
+}
+
 /// Unless libpcp's reading is asked for, a time is the one that was written.
 #[test]
 fn times_are_those_that_were_written() {

@@ -158,7 +158,7 @@ pub fn fetch_each(
     // Without operands every record counts. For some such metrics libpcp returns a status only
     // if the list has no other metric.
     let reads = source.context.reads(pmids)?;
-    let reads_any = reads.any(|_| true);
+    let reads_any = reads.any(|pmid| !pmid.is_derived());
     let mut open: Vec<usize> = (0..pmids.len()).filter(|at| reads_any[*at]).collect();
     while open.len() > 1 {
         let list: Vec<Pmid> = open.iter().map(|at| pmids[*at]).collect();

@@ -201,8 +201,10 @@ impl ToolSource {
                 let origin = self.window(&window, messages)?.origin;
                 self.origin = Some(match self.dialect {
                     // Version 6 drops everything below microseconds.
-                    Dialect::Pcp6_0 => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
-                    _ => origin,
+                    Dialect::Pcp6_0 => {
+                        Timestamp::new(origin.sec, i64::from(origin.nsec / 1000 * 1000))
+                    }
+                    _ => Timestamp::new(origin.sec, i64::from(origin.nsec)),
                 });
             }
             return Ok(());

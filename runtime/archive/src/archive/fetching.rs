@@ -195,6 +195,9 @@ impl ArchiveContext {
         batch: &mut ResultBatch,
     ) -> Result<bool, SourceError> {
         self.selection.prepare(list);
+        // Without metrics every record counts, because constants have a value in each. No record
+        // has derived metrics that are operands of others.
+        let counts_any = list.pmids().iter().all(|pmid| pmid.is_derived());
         while let Some(record) = self.step()? {
             if record.is_mark() {
                 (self.gap, self.last_mark) = (true, Some(record.stamp));
@@ -211,9 +214,7 @@ impl ArchiveContext {
             let bytes = self.records.bytes(&record)?;
             let sets = (record.first_set, record.set_count);
             let selected = match self.selection.scan(bytes, sets, self.sound == Some(place)) {
-                // Without metrics every record counts, because constants have a value
-                // in each.
-                Ok(any) => any || list.pmids().is_empty(),
+                Ok(any) => any || counts_any,
                 Err(damage) => return Err(self.lose(&record, damage)),
             };
             self.origin = record.stamp;

@@ -28,7 +28,7 @@ pub fn is_at_or_below(name: &str, node: &str) -> bool {
 impl Child {
     /// The children of a node, from full names of metrics. Each child comes
     /// once, in the order of first appearance. A child that is both a metric
-    /// and a node counts as a node. Empty components are left out.
+    /// and a node counts as a node. Names that begin with a point are left out.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -42,8 +42,8 @@ impl Child {
                 Some((component, _)) => (component, false),
                 None => (below, true),
             };
-            // No question could name a child with an empty component.
-            if component.is_empty() {
+            // The empty name is that of the root.
+            if below.len() == name.len() && component.is_empty() {
                 continue;
             }
             let position = *positions.entry(component).or_insert(children.len());
@@ -72,7 +72,8 @@ mod tests {
         };
         let root: Vec<(String, bool)> = children("");
         assert_eq!(root, expect(&[("a", false), ("ab", false), ("f", true)]));
-        assert_eq!(children("a"), expect(&[("b", false), ("e", true)]));
+        assert_eq!(children("a"), expect(&[("b", false), ("e", true), ("", false)]));
+        assert_eq!(children("a."), expect(&[("y", true)]));
         assert_eq!(children("a.b"), expect(&[("c", true), ("d", true)]));
         assert_eq!(children("f"), []);
     }

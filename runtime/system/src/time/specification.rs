@@ -27,6 +27,9 @@ pub(super) struct Reference<'z> {
     pub as_libpcp: bool,
 }
 
+/// Nanoseconds in a second.
+const SECOND: u32 = 1_000_000_000;
+
 /// A text that is not a point in time: the part that was read, and the fault in
 /// it.
 pub(super) type TimeFault = (String, Fault);
@@ -64,7 +67,11 @@ impl Reference<'_> {
                     let nsec = i64::from(interval.subsec_nanos()) * sign;
                     let sec = i64::try_from(interval.as_secs()).unwrap_or(i64::MAX);
                     let sec = from.sec.saturating_add(sec.saturating_mul(sign));
-                    return Ok(Timestamp::new(sec, i64::from(from.nsec) + nsec));
+                    let nsec = i64::from(from.nsec) + nsec;
+                    return Ok(match self.as_libpcp && nsec == i64::from(SECOND) {
+                        true => Timestamp { sec, nsec: SECOND },
+                        false => Timestamp::new(sec, nsec),
+                    });
                 }
                 Err(error) => (rest, (error.offset, error.problem)),
             }

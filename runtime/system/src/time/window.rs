@@ -20,7 +20,8 @@ pub struct WindowSpec<'t> {
     /// `-O`: the first time to look at within the window.
     pub origin: Option<&'t str>,
     /// Read dates just as libpcp: those of RFC 3339, `2024-02-29T18:30:00.5Z`, are refused or
-    /// taken for others, and `@10:00:00.883562` may be a nanosecond less.
+    /// taken for others, and `@10:00:00.883562` may be a nanosecond less. A sum of nanoseconds that
+    /// is exactly a second is not carried over, so `nsec` of a time may be 1,000,000,000.
     pub as_libpcp: bool,
 }
 

@@ -180,6 +180,7 @@ fn request(arguments: &ValArguments, opened: &OpenMetric, desc: MetricDesc) -> S
         step: step(interval, source.dialect),
         rows,
         end: window.end,
+        is_carried: i64::from(window.origin.nsec) < report::NSEC_PER_SEC,
         is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
     }
 }
@@ -242,7 +243,7 @@ fn begin_at(source: &mut ToolSource, mode: Mode, origin: Timestamp) -> Result<()
     let origin = match source.dialect {
         Dialect::Fixed => origin,
         // pmval drops everything below microseconds.
-        _ => Timestamp { nsec: origin.nsec / 1000 * 1000, ..origin },
+        _ => Timestamp::new(origin.sec, i64::from(origin.nsec / 1000 * 1000)),
     };
     source.context.set_mode(mode, Some(origin))
 }

@@ -91,6 +91,8 @@ pub struct SampleRequest {
     pub rows: Option<u64>,
     /// Time of the last sample at most.
     pub end: Option<Timestamp>,
+    /// False if the time of the first sample has the nanoseconds of a full second.
+    pub is_carried: bool,
     /// True if only the end of an archive ends the report.
     pub is_all: bool,
 }
@@ -480,7 +482,8 @@ impl Report<'_> {
     fn as_shown(&self, time: Timestamp) -> Timestamp {
         let is_fractional = self.request.step % NSEC_PER_SEC != 0;
         let is_exact = self.source.dialect == Dialect::Fixed;
-        if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
+        let is_sum = is_fractional && self.state.has_sampled || !self.request.is_carried;
+        if is_sum && !is_exact && time.nsec == 0 {
             return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
         }
         time
@@ -494,7 +497,8 @@ impl SampleRequest {
     }
 }
 
-const NSEC_PER_SEC: i64 = 1_000_000_000;
+/// Nanoseconds in a second.
+pub const NSEC_PER_SEC: i64 = 1_000_000_000;
 
 /// Bytes that are printed at once if no user waits for rows.
 const FULL: usize = 1 << 15;

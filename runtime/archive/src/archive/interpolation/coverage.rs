@@ -246,7 +246,7 @@ impl Coverage {
     }
 
     /// Ordinal of the first record at `time` or later.
-    fn from(&self, time: f64) -> Ordinal {
+    pub(super) fn from(&self, time: f64) -> Ordinal {
         self.first + self.records.partition_point(|record| record.time < time) as Ordinal
     }
 

@@ -25,6 +25,7 @@ mod coverage;
 mod far;
 mod lane;
 mod lanes;
+mod lateness;
 mod metrics;
 mod occurrences;
 mod phase;

@@ -46,7 +46,7 @@ pub(super) struct Track {
     pub(super) in_blocks: bool,
     /// A value set was met whose values do not have the metric's type.
     pub(super) is_unsound: bool,
-    occurrences: Occurrences,
+    pub(super) occurrences: Occurrences,
     /// Parallel to `lanes`. No later record has a value of a lane, except for the lanes in
     /// the newest occurrence.
     last: Box<[Ordinal]>,

@@ -37,12 +37,14 @@ impl Interpolator {
         let part = batch.add_part();
         let mut writer = ResultWriter::new(part, time);
         let mut is_steady = true;
+        let is_late = self.is_late(cut, is_crossed);
         for (slot, pmid) in list.pmids().iter().enumerate() {
             match self.metrics.wanted[slot] {
                 Err(status) => writer.status(*pmid, status),
                 Ok(track) => {
                     writer.set(*pmid);
-                    is_steady &= self.write_values(track, cut, is_crossed, &mut writer)?;
+                    is_steady &=
+                        self.write_values(track, cut, (is_crossed, is_late), &mut writer)?;
                 }
             }
         }
@@ -103,7 +105,7 @@ impl Interpolator {
         &mut self,
         id: TrackId,
         cut: &Cut,
-        is_crossed: bool,
+        (is_crossed, is_late): (bool, bool),
         writer: &mut ResultWriter<'_>,
     ) -> Result<bool, SourceError> {
         let rules = self.rules;
@@ -137,10 +139,12 @@ impl Interpolator {
         found_lanes.clear();
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
+        let mut kept = Vec::new();
         for at in 0..lanes {
             let domain = self.metrics.domain(domain);
             let lane = domain.present()[at];
             let instance = domain.lane(lane).instance;
+            let is_kept = is_late && self.metrics.track(id).take_before(lane, &mut kept);
             let found = self.resolve((id, lane), cut, looks_ahead)?;
             let track = self.metrics.track(id);
             let ends = track.lanes.get(lane);
@@ -188,7 +192,9 @@ impl Interpolator {
                 false => {
                     // Codes without a meaning do not fit into a block's header.
                     let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
-                    writer.pieces(instance, code, &[track.text(lane, side)]);
+                    let is_kept = is_kept && matches!(found, Neighbours::At(_));
+                    let contents = if is_kept { &kept } else { track.text(lane, side) };
+                    writer.pieces(instance, code, &[contents]);
                 }
             }
         }
