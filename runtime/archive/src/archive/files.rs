@@ -129,7 +129,7 @@ impl ArchiveFiles {
             found.add(*kind, path.with_file_name(entry), *compression);
         }
         if !found.is_empty() {
-            return found.finish(path.with_file_name(OsStr::from_bytes(base)), listing);
+            return found.finish(path.with_file_name(OsStr::from_bytes(base)), &listing.expansions);
         }
         let absent = rustix::io::Errno::NOENT;
         let message = if path.exists() {
@@ -179,8 +179,6 @@ pub(super) struct Listing {
     files: HashMap<Vec<u8>, Vec<(OsString, Kind, Compression)>>,
     /// Expansions of compressed files, which all archives share.
     expansions: Expansions,
-    /// Expansions of compressed indexes. They must not become as large as a volume.
-    index_expansions: Expansions,
 }
 
 impl Listing {
@@ -191,9 +189,7 @@ impl Listing {
         max_expanded: Option<u64>,
     ) -> Result<Listing, SourceError> {
         let expansions = Expansions::within(max_expanded);
-        let most = max_expanded.map_or(LARGEST_INDEX, |most| most.min(LARGEST_INDEX));
-        let index_expansions = Expansions::within(Some(most));
-        let mut listing = Listing { expansions, index_expansions, ..Listing::default() };
+        let mut listing = Listing { expansions, ..Listing::default() };
         let read = std::fs::read_dir(directory).and_then(|mut entries| {
             entries.try_for_each(|entry| {
                 let name = entry?.file_name();
@@ -269,14 +265,11 @@ impl FoundFiles {
         }
     }
 
-    fn finish(self, base: PathBuf, listing: &Listing) -> Result<ArchiveFiles, SourceError> {
-        let expanded = |(path, compression), expansions: &Expansions| Member::File {
-            path,
-            compression,
-            expansions: expansions.clone(),
-        };
-        let member = |found| expanded(found, &listing.expansions);
-        let index = self.index.map(|found| expanded(found, &listing.index_expansions));
+    fn finish(self, base: PathBuf, expansions: &Expansions) -> Result<ArchiveFiles, SourceError> {
+        let expanded =
+            |(path, compression), expansions| Member::File { path, compression, expansions };
+        let member = |found| expanded(found, expansions.clone());
+        let index = self.index.map(|found| expanded(found, expansions.up_to(LARGEST_INDEX)));
         let Some(metadata) = self.metadata.map(member) else {
             return Err(missing(&base, "the archive has no metadata file (.meta)"));
         };

@@ -117,6 +117,12 @@ impl Expansions {
         Expansions { limit, ..Expansions::default() }
     }
 
+    /// The same expansions, of which new ones have at most `bytes` bytes.
+    pub(super) fn up_to(&self, bytes: u64) -> Expansions {
+        let limit = self.limit.map_or(bytes, |limit| limit.min(bytes));
+        Expansions { recent: Arc::clone(&self.recent), limit: Some(limit) }
+    }
+
     /// Opens a file to read its expanded contents.
     pub(super) fn open(&self, path: &Path, compression: Compression) -> io::Result<Box<dyn Bytes>> {
         let Some(units) = compression.units() else {

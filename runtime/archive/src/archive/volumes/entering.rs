@@ -55,8 +55,8 @@ impl Volumes {
     }
 
     /// Enters the next volume. Volumes that cannot be opened count as missing and are
-    /// skipped, and to libpcp also those without a label. The last volume is tried again as long as the writer may complete its
-    /// label.
+    /// skipped, and to libpcp also those without a label. The last volume is tried again as
+    /// long as the writer may complete its label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
         let last = self.current;
