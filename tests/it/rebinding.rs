@@ -424,6 +424,108 @@ fn a_metric_that_changes_harms_no_later_definition() {
     }
 }
 
+/// A metric of a source of one's own becomes a double within a fetch.
+#[test]
+fn a_source_that_changes_within_a_fetch() {
+    let source = || {
+        let mut metadata = MemoryMetadata::default();
+        metadata.add_metric("m.x", memory_desc(0, ValueType::U64, false));
+        let mut fetches = 0;
+        let feed = move |_: &FetchList, metadata: &mut MemoryMetadata, batch: &mut ResultBatch| {
+            fetches += 1;
+            let mut events = FetchEvents::default();
+            if fetches == 2 {
+                metadata.add_metric("m.x", memory_desc(0, ValueType::F64, false));
+                events.changes = StateChange::NAMES;
+            }
+            let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(fetches, 0));
+            writer.set(Pmid::new(400, 0, 0));
+            let is_whole = fetches < 2;
+            writer.block(-1, if is_whole { BlockValue::U64(7) } else { BlockValue::F64(1.5) });
+            Ok(events)
+        };
+        MemorySource::new("memory", metadata, feed)
+    };
+    let definitions = Arc::new(Definitions::new(Dialect::Fixed));
+    definitions.register("d.x", "m.x * 2").expect("a good definition");
+    let session = || {
+        let engine = Engine::new(Dialect::Fixed, Backend::default());
+        Session::new(engine, Arc::clone(&definitions), source()).expect("one language")
+    };
+    let expected = ["U64(14)", "F64(3.0)", "F64(3.0)"];
+
+    let (mut sampling, mut space) = (session(), Space::default());
+    let chosen = definitions.snapshot();
+    sampling.choose(&chosen.registry.all(), &mut Diagnostics::default()).expect("a source");
+    for expected in expected {
+        let sample = sampling.sample(&mut space).expect("values");
+        let output = sample.metrics[0].output.expect("a good definition");
+        let (_, value) = sample.values.get(output).iter().next().expect("a value");
+        assert_eq!(format!("{value:?}"), expected);
+    }
+
+    let mut reading = session();
+    let pmid = reading.lookup_names(&["d.x"]).expect("answers")[0].expect("registered");
+    for expected in expected {
+        let set = &reading.fetch_values(&[pmid]).expect("values").sets[0];
+        let desc = reading.lookup_descs(&[pmid]).expect("answers")[0].expect("a descriptor");
+        let values = set.decode(desc.value_type).expect("values");
+        assert_eq!(format!("{values:?}"), format!("[(-1, {expected})]"));
+    }
+}
+
+/// A chosen definition that was removed and comes back begins anew.
+#[test]
+fn samples_of_removed_definitions_are_forgotten() {
+    let mut metadata = MemoryMetadata::default();
+    let desc =
+        MetricDesc { semantics: Semantics::Counter, ..memory_desc(0, ValueType::U64, false) };
+    metadata.add_metric("m.x", desc);
+    let mut seconds = 0;
+    let feed = move |list: &FetchList, _: &mut MemoryMetadata, batch: &mut ResultBatch| {
+        seconds += 1;
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(seconds, 0));
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            writer.block(-1, BlockValue::U64(10 * u64::try_from(seconds).expect("few")));
+        }
+        Ok(FetchEvents::default())
+    };
+    let definitions = Arc::new(Definitions::new(Dialect::Fixed));
+    let engine = Engine::new(Dialect::Fixed, Backend::default());
+    let source = MemorySource::new("memory", metadata, feed);
+    let mut session = Session::new(engine, Arc::clone(&definitions), source).expect("one language");
+    let mut space = Space::default();
+    definitions.register("d.stays", "rate(m.x)").expect("a good definition");
+    let mut found = Vec::new();
+    for is_there in [true, true, false, true, true] {
+        match is_there {
+            true if definitions.snapshot().registry.definition("d.goes").is_none() => {
+                definitions.register("d.goes", "rate(m.x) * 2").expect("a good definition");
+            }
+            true => {}
+            false => _ = definitions.unregister("d.goes").expect("it is there"),
+        }
+        let chosen = definitions.snapshot();
+        session.choose(&chosen.registry.all(), &mut Diagnostics::default()).expect("a source");
+        let sample = session.sample(&mut space).expect("values");
+        let value = |metric: &pmderive::engine::Metric| {
+            let values = sample.values.get(metric.output.expect("a good definition"));
+            values.iter().next().map(|(_, value)| format!("{value:?}"))
+        };
+        found.push(sample.metrics.iter().map(value).collect::<Vec<_>>());
+    }
+    let (stays, goes) = (|| Some("F64(10.0)".to_owned()), || Some("F64(20.0)".to_owned()));
+    let expected = [
+        vec![None, None],
+        vec![stays(), goes()],
+        vec![stays()],
+        vec![stays(), None],
+        vec![stays(), goes()],
+    ];
+    assert_eq!(found, expected);
+}
+
 /// A source that describes one metric by the descriptor of another.
 struct Confused(MemorySource<fn(&FetchList, &mut MemoryMetadata, &mut ResultBatch) -> Fetched>);
 

@@ -62,8 +62,8 @@ impl<S: FetchSource> Session<S> {
     /// Compiles definitions of the session's registry, and expressions without a
     /// name, for sampling from now on. A definition that cannot be used gets a
     /// diagnostic and does not affect the others. The new choice replaces the old
-    /// one. Previous samples stay for definitions whose operands are the same
-    /// metrics as before. Diagnostics point into the texts of the selection and of
+    /// one. Previous samples stay for definitions with the same name and text as before,
+    /// whose operands are the same metrics. Diagnostics point into the texts of the selection and of
     /// the registry, which must therefore be in one map; see [`Session`].
     ///
     /// # Errors

@@ -208,18 +208,16 @@ impl<S: FetchSource> Session<S> {
         let before = std::mem::replace(&mut self.scope, scope);
         let registry = &self.scope.registry;
         let option = |registry: &Registry| registry.control(ControlOption::NoValue);
-        // With extensions, a definition can change its meaning through its
-        // operands. These may have samples without being bound themselves.
-        let extensions = registry.language().extensions;
-        let is_anew = extensions || option(registry) != option(&before.registry);
+        // With extensions, a definition can change its meaning through its operands.
+        let is_anew =
+            registry.language().extensions || option(registry) != option(&before.registry);
         let gone = &mut self.gone;
-        if extensions {
-            let is_gone = |one: &&Arc<Registered>| {
-                registry.definition(&one.name).is_none_or(|now| now.key != one.key)
-            };
-            let former = before.registry.definitions().iter();
-            gone.extend(former.filter(is_gone).map(|one| one.key));
-        }
+        // Operands and chosen definitions have samples without being bound.
+        let is_gone = |one: &&Arc<Registered>| {
+            registry.definition(&one.name).is_none_or(|now| now.key != one.key)
+        };
+        let former = before.registry.definitions().iter();
+        gone.extend(former.filter(is_gone).map(|one| one.key));
         // A missing metric may be among the new definitions.
         let tries_again = registry.language().dialect == Dialect::Fixed;
         Arc::make_mut(&mut self.bound).retain(|pmid, bound| {

@@ -14,6 +14,9 @@ impl StateChange {
     const HOST_NAME_CHANGED: i32 = 32;
     const KNOWN: i32 = 63;
 
+    /// Names, descriptors or instance domains changed (`PMCD_NAMES_CHANGE`).
+    pub const NAMES: StateChange = StateChange(StateChange::NAMES_CHANGED);
+
     /// The changes in the bits of pmcd's notices. Bits without a meaning are
     /// dropped: version 6.0 passes on everything that an agent sends.
     pub const fn of_bits(bits: i32) -> StateChange {

@@ -300,7 +300,8 @@ pub trait FetchSource: MetadataSource {
     ///
     /// Values have the type of their metric's descriptor. As in libpcp, an
     /// evaluator reads words and blocks as that type, and does not notice
-    /// another type of the same size. An evaluator refuses the whole fetch if a
+    /// another type of the same size; see [`FetchEvents::changes`] for types that
+    /// change within a fetch. An evaluator refuses the whole fetch if a
     /// set is of another metric than the one at its position.
     ///
     /// # Errors
@@ -402,8 +403,12 @@ pub struct FetchEvents {
     /// The data are not continuous: a mark record was passed, the connection was made again, or an
     /// agent was restarted. Differences across it are meaningless.
     pub gap: bool,
-    /// The changes that pmcd reports (`PMCD_*` of `pmFetch(3)`). Other sources
-    /// report none.
+    /// The changes that pmcd reports (`PMCD_*` of `pmFetch(3)`). Archives and this
+    /// machine report none.
+    ///
+    /// A source of one's own whose metadata change within a fetch, so that the values
+    /// may already be of other types, reports [`StateChange::NAMES`] here. The fetch is
+    /// then repeated for the new metadata.
     pub changes: StateChange,
 }
 
