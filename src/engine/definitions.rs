@@ -15,7 +15,7 @@ use pmderive_runtime::locks::{lock, read, write};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::registry::{Registered, Registry};
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity, printable};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::{ControlOption, PcpError};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
@@ -74,7 +74,7 @@ pub struct Snapshot {
 ///     eprintln!("{}", mistake.in_line(&loaded.sources));
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Loaded {
     /// Number of registered metrics.
@@ -85,8 +85,40 @@ pub struct Loaded {
     pub sources: SourceMap,
 }
 
+/// The diagnostics in one line each, without the texts.
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Loaded");
+        shown.field("registered", &self.registered);
+        shown.field("diagnostics", &InLines(&self.diagnostics, &self.sources));
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Diagnostics, each as [`Diagnostic::in_line`] shows it.
+struct InLines<'d>(&'d Diagnostics, &'d SourceMap);
+
+impl fmt::Debug for InLines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InLines(diagnostics, sources) = self;
+        let lines = diagnostics.iter().map(|one| one.in_line(sources).to_string());
+        f.debug_list().entries(lines).finish()
+    }
+}
+
 /// A refused definition. Nothing has changed.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug`, which Rust prints if `main` returns the error, has a line for each
+/// diagnostic.
+///
+/// ```
+/// use pmderive::Definitions;
+///
+/// let refused = Definitions::default().register("my.load", "sum(kernel.all.load").unwrap_err();
+/// assert_eq!(refused.to_string(), "my.load: byte 3: this `(` is never closed");
+/// assert!(format!("{refused:?}").contains("my.load:1:4: error[PMD"));
+/// ```
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Refused {
     /// libpcp's words for the mistake (`pmDerivedErrStr(3)`). `None` if libpcp
@@ -105,8 +137,18 @@ impl Refused {
     }
 }
 
+/// libpcp's words, and the diagnostics in one line each, without the texts.
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Refused");
+        shown.field("diagnostics", &InLines(&self.diagnostics, &self.sources));
+        shown.field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
 /// The name of the text, the place of the first mistake unless it is the whole
-/// text, and its message.
+/// text, and its message: one line that is safe to show. The place is a number of bytes
+/// from 0.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
@@ -115,10 +157,14 @@ impl fmt::Display for Refused {
         };
         let Span { source, start, end } = first.span;
         let SourceText { name, text, .. } = self.sources.get(source);
-        if (start, end as usize) == (0, text.len()) {
-            return write!(f, "{name}: {}", first.message);
+        let mut line = String::new();
+        if !name.is_empty() {
+            line = format!("{name}: ");
         }
-        write!(f, "{name}: byte {}: {}", self.sources.byte_offset(source, start), first.message)
+        if (start, end as usize) != (0, text.len()) {
+            line += &format!("byte {}: ", self.sources.byte_offset(source, start));
+        }
+        f.write_str(&printable(&(line + &first.message)))
     }
 }
 
