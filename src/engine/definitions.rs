@@ -115,8 +115,8 @@ impl fmt::Debug for InLines<'_> {
 /// use pmderive::Definitions;
 ///
 /// let refused = Definitions::default().register("my.load", "sum(kernel.all.load").unwrap_err();
-/// assert_eq!(refused.to_string(), "my.load: byte 3: this `(` is never closed");
-/// assert!(format!("{refused:?}").contains("my.load:1:4: error[PMD"));
+/// assert_eq!(refused.to_string(), "my.load: byte 19: this `(` is never closed");
+/// assert!(format!("{refused:?}").contains("my.load:1:20: error[PMD"));
 /// ```
 #[derive(Clone)]
 #[non_exhaustive]
