@@ -6,6 +6,7 @@
 //! program has it folded in.
 
 use std::fmt;
+use std::str::FromStr;
 
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, Neighbour, Overflow};
 use pmderive_runtime::model::{
@@ -13,19 +14,21 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::time::TimeZone;
 
+use crate::diag::printable;
+
 /// The implementation whose answers are given where implementations differ.
 ///
 /// ```
 /// use pmderive::runtime::model::PmStatus;
 /// use pmderive::{Backend, Dialect, Engine};
 ///
-/// let named = |text: &str| Dialect::NAMED.into_iter().find(|(name, _)| *name == text);
-/// let (_, dialect) = named("6.0").expect("a version");
+/// let dialect: Dialect = "6.0".parse()?;
 /// assert_eq!((dialect, dialect.to_string().as_str()), (Dialect::Pcp6_0, "6.0"));
 /// assert!(!dialect.is_version_7() && Dialect::default().is_version_7());
 /// assert_eq!(dialect.text(PmStatus::PMID), "Unknown or illegal metric identifier");
 /// let engine = Engine::new(dialect, Backend::Auto);
 /// # drop(engine);
+/// # Ok::<(), pmderive::dialect::UnknownDialect>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -114,6 +117,24 @@ impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Dialect::NAMED.into_iter().find(|(_, dialect)| dialect == self);
         f.pad(named.map_or("", |(name, _)| name))
+    }
+}
+
+/// The error for a text that is not the word of a dialect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no dialect; the dialects are 6.0, 7.2 and off", printable(text))]
+pub struct UnknownDialect {
+    /// The text.
+    pub text: String,
+}
+
+/// Reads the word of [`Dialect::NAMED`].
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(text: &str) -> Result<Dialect, UnknownDialect> {
+        let named = Dialect::NAMED.into_iter().find(|(name, _)| *name == text);
+        named.map(|(_, dialect)| dialect).ok_or_else(|| UnknownDialect { text: text.to_owned() })
     }
 }
 

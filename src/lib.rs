@@ -53,7 +53,8 @@
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
 //! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
-//! command watches whole fleets), `lsp` (the command serves editors).
+//! command watches whole fleets), `lsp` (the command serves editors). Without any of them
+//! the crate [`runtime`] is still whole: hosts with TLS and SASL, archives, this machine.
 //!
 //! No version promises the modules that are hidden here. They are for the command
 //! and for tests.

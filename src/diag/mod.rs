@@ -12,14 +12,34 @@ pub mod render;
 
 pub use code::{Code, UnknownCode, page};
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::escape;
 use crate::text::{SourceMap, Span, stray};
 
-/// The text in one line, without characters that a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
-    escape::line(&stray::encoded(&text.replace('\t', " "))).into_owned()
+/// A text of a diagnostic or of a [`SourceMap`] on one line, without characters that a
+/// terminal would obey. Bytes that are not UTF-8 become `\xNN`, and tabs blanks.
+///
+/// ```
+/// assert_eq!(pmderive::diag::printable("a\x1b[31mRED"), "a\\x1b[31mRED");
+/// ```
+pub fn printable(text: &str) -> String {
+    escape::line(&bytes_of(&text.replace('\t', " "))).into_owned()
+}
+
+/// The bytes of a definition, for a text of a diagnostic or of a [`SourceMap`]. Definitions need
+/// not be UTF-8. In texts, a private character of Unicode's last plane, U+10FF80 to
+/// U+10FFFF, stands for each byte that is not.
+///
+/// ```
+/// use pmderive::diag::bytes_of;
+///
+/// assert_eq!(*bytes_of("caf\u{10ffe9}"), *b"caf\xe9");
+/// assert_eq!(*bytes_of("caf\u{e9}"), *"caf\u{e9}".as_bytes());
+/// ```
+pub fn bytes_of(text: &str) -> Cow<'_, [u8]> {
+    stray::encoded(text)
 }
 
 /// The name of an expression without a name, and of its text.
@@ -67,6 +87,10 @@ impl fmt::Display for Severity {
 /// assert_eq!(mistake.severity, Severity::Error);
 /// println!("{}", mistake.in_line(&refused.sources));
 /// ```
+///
+/// Its texts may have parts of the definition, unchanged: control characters, and a private
+/// character for each byte that is not UTF-8. [`Diagnostic::in_line`] escapes them, and
+/// [`printable`] does so for a single text. [`bytes_of`] gives the definition's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Diagnostic {
@@ -74,11 +98,12 @@ pub struct Diagnostic {
     pub code: Code,
     /// Severity.
     pub severity: Severity,
-    /// The mistake, in terms of the language, without the text around it.
+    /// The mistake, in terms of the language, without the text around it. Not escaped; see
+    /// [`printable`].
     pub message: String,
     /// The wrong token or expression.
     pub span: Span,
-    /// Name of the derived metric, where there is one.
+    /// Name of the derived metric, where there is one. Not escaped.
     pub metric: Option<Box<str>>,
     /// Facts about places in the text. The first may repeat `span` and name the
     /// mistake there. Labels of operands give type, semantics, units and instance
@@ -105,7 +130,7 @@ pub struct Diagnostic {
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// The fact.
+    /// The fact. Not escaped; see [`printable`].
     pub text: String,
 }
 
@@ -158,6 +183,13 @@ impl Property {
             Property::Units => "units",
             Property::Instances => "instances",
         }
+    }
+}
+
+/// The word for it.
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::threads::Threads;
 
 /// The way in which kernels run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum Backend {

@@ -15,7 +15,7 @@ use pmderive_runtime::locks::{lock, read, write};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::registry::{Registered, Registry};
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity, printable};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::{ControlOption, PcpError};
 use crate::text::{SourceId, SourceMap, SourceText, Span};
@@ -74,7 +74,7 @@ pub struct Snapshot {
 ///     eprintln!("{}", mistake.in_line(&loaded.sources));
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Loaded {
     /// Number of registered metrics.
@@ -85,8 +85,40 @@ pub struct Loaded {
     pub sources: SourceMap,
 }
 
+/// The diagnostics in one line each, without the texts.
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Loaded");
+        shown.field("registered", &self.registered);
+        shown.field("diagnostics", &InLines(&self.diagnostics, &self.sources));
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Diagnostics, each as [`Diagnostic::in_line`] shows it.
+struct InLines<'d>(&'d Diagnostics, &'d SourceMap);
+
+impl fmt::Debug for InLines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InLines(diagnostics, sources) = self;
+        let lines = diagnostics.iter().map(|one| one.in_line(sources).to_string());
+        f.debug_list().entries(lines).finish()
+    }
+}
+
 /// A refused definition. Nothing has changed.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug`, which Rust prints if `main` returns the error, has a line for each
+/// diagnostic.
+///
+/// ```
+/// use pmderive::Definitions;
+///
+/// let refused = Definitions::default().register("my.load", "sum(kernel.all.load").unwrap_err();
+/// assert_eq!(refused.to_string(), "my.load: byte 19: this `(` is never closed");
+/// assert!(format!("{refused:?}").contains("my.load:1:20: error[PMD"));
+/// ```
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Refused {
     /// libpcp's words for the mistake (`pmDerivedErrStr(3)`). `None` if libpcp
@@ -105,8 +137,18 @@ impl Refused {
     }
 }
 
+/// libpcp's words, and the diagnostics in one line each, without the texts.
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Refused");
+        shown.field("diagnostics", &InLines(&self.diagnostics, &self.sources));
+        shown.field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
 /// The name of the text, the place of the first mistake unless it is the whole
-/// text, and its message.
+/// text, and its message: one line that is safe to show. The place is a number of bytes
+/// from 0.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
@@ -115,14 +157,78 @@ impl fmt::Display for Refused {
         };
         let Span { source, start, end } = first.span;
         let SourceText { name, text, .. } = self.sources.get(source);
-        if (start, end as usize) == (0, text.len()) {
-            return write!(f, "{name}: {}", first.message);
+        let mut line = String::new();
+        if !name.is_empty() {
+            line = format!("{name}: ");
         }
-        write!(f, "{name}: byte {}: {}", self.sources.byte_offset(source, start), first.message)
+        if (start, end as usize) != (0, text.len()) {
+            line += &format!("byte {}: ", self.sources.byte_offset(source, start));
+        }
+        f.write_str(&printable(&(line + &first.message)))
     }
 }
 
 impl std::error::Error for Refused {}
+
+/// A refused change of definitions. Nothing has changed.
+///
+/// ```
+/// use pmderive::Definitions;
+/// use pmderive::runtime::model::PmStatus;
+///
+/// let error = Definitions::default().unregister("shop.gone").unwrap_err();
+/// assert_eq!(error.to_string(), "shop.gone: there is no such derived metric");
+/// assert_eq!(error.status(), PmStatus::NAME);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// There is no metric with that name.
+    #[error("{}: there is no such derived metric", printable(name))]
+    NoSuchMetric {
+        /// The name.
+        name: Box<str>,
+    },
+    /// The metric already has a help text of that kind.
+    #[error("{}: the metric already has such a help text", printable(name))]
+    HasText {
+        /// The metric's name.
+        name: Box<str>,
+    },
+    /// The new definitions are in another language.
+    #[error("these are definitions in another language: {given} in place of {wanted}")]
+    Language {
+        /// The language of the new definitions.
+        given: Language,
+        /// The language of the present ones.
+        wanted: Language,
+    },
+    /// There are not enough identifiers for the new definitions.
+    #[error("there are not enough identifiers for these definitions")]
+    TooMany,
+}
+
+impl ChangeError {
+    /// No metric has this name.
+    pub(super) fn no_such(name: &str) -> ChangeError {
+        ChangeError::NoSuchMetric { name: name.into() }
+    }
+
+    /// The metric has such a text.
+    pub(super) fn has_text(name: &str) -> ChangeError {
+        ChangeError::HasText { name: name.into() }
+    }
+
+    /// The status that libpcp returns for it.
+    pub fn status(&self) -> PmStatus {
+        match self {
+            ChangeError::NoSuchMetric { .. } => PmStatus::NAME,
+            ChangeError::HasText { .. } => PmStatus::TEXT,
+            ChangeError::Language { .. } => PmStatus::ARG,
+            ChangeError::TooMany => PmStatus::BADDERIVE,
+        }
+    }
+}
 
 /// The part of a session that other sessions may read and change.
 #[derive(Debug, Default)]
@@ -309,14 +415,15 @@ impl Definitions {
     /// text as before keeps its identifier. The others get new ones.
     ///
     /// # Errors
-    /// `PM_ERR_ARG` for a registry of another language, `PM_ERR_BADDERIVE` if there
-    /// are not enough identifiers. Nothing has changed.
-    pub fn replace_all(&self, registry: Registry, sources: SourceMap) -> Result<(), PmStatus> {
-        if registry.language() != self.language {
-            return Err(PmStatus::ARG);
+    /// The registry is of another language, or there are not enough identifiers. Nothing has
+    /// changed.
+    pub fn replace_all(&self, registry: Registry, sources: SourceMap) -> Result<(), ChangeError> {
+        let (given, wanted) = (registry.language(), self.language);
+        if given != wanted {
+            return Err(ChangeError::Language { given, wanted });
         }
         self.change(|next| {
-            let registry = registry.in_place_of(&next.registry).ok_or(PmStatus::BADDERIVE)?;
+            let registry = registry.in_place_of(&next.registry).ok_or(ChangeError::TooMany)?;
             *next = Snapshot::of(registry, sources);
             Ok(())
         })
@@ -327,8 +434,8 @@ impl Definitions {
     /// knew the metric.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there was no such metric.
-    pub fn unregister(&self, name: &str) -> Result<usize, PmStatus> {
+    /// There was no such metric.
+    pub fn unregister(&self, name: &str) -> Result<usize, ChangeError> {
         self.change(|next| {
             let mut affected = 0;
             let mut found = false;
@@ -343,17 +450,21 @@ impl Definitions {
                 next.forget_text(&global);
                 found = true;
             }
-            if found { Ok(affected) } else { Err(PmStatus::NAME) }
+            if found { Ok(affected) } else { Err(ChangeError::no_such(name)) }
         })
     }
 
     /// Sets a help text of a metric (`pmAddDerivedText(3)`).
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
-    /// has the text.
-    pub fn set_text(&self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
-        self.change(|next| next.registry.set_text(name, kind, text))
+    /// There is no such metric, or it already has the text.
+    pub fn set_text(&self, name: &str, kind: TextKind, text: &str) -> Result<(), ChangeError> {
+        self.change(|next| next.registry.set_text(name, kind, text)).map_err(
+            |status| match status {
+                PmStatus::TEXT => ChangeError::has_text(name),
+                _ => ChangeError::no_such(name),
+            },
+        )
     }
 
     /// Value of an option (`pmGetDerivedControl(3)`).

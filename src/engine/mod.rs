@@ -52,7 +52,7 @@ pub use classes::Compiled;
 use classes::{Build, Classes};
 
 pub use class_statistics::{DEFAULT_KIND_LIMIT, Difference, Kind, ProgramBytes, Split};
-pub use definitions::{Definitions, Loaded, Refused, Snapshot};
+pub use definitions::{ChangeError, Definitions, Loaded, Refused, Snapshot};
 pub(crate) use examination::CheckedSelection;
 use examination::Checking;
 pub use examination::Examination;

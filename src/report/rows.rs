@@ -47,7 +47,48 @@ impl fmt::Display for Without {
     }
 }
 
-/// Calls a function with each row of a sample, until it fails.
+/// Calls a function with each row of a sample, until it fails. The rows are those of the
+/// tables: an application can put them into a form of its own.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use pmderive::engine::ReportSample;
+/// use pmderive::report::table::{Sampling, for_each_row};
+/// use pmderive::runtime::archive::ArchiveContext;
+/// use pmderive::{Definitions, Engine, Session, Space};
+///
+/// let definitions = Arc::new(Definitions::default());
+/// definitions.register("disk.avgsz", "delta(disk.dev.total_bytes) / delta(disk.dev.total)")?;
+/// let archive = ArchiveContext::open("tests/archives/own-fleet")?;
+/// let mut session = Session::new(Engine::default(), Arc::clone(&definitions), archive)?;
+/// session.choose(&definitions.snapshot().registry.all(), &mut Default::default())?;
+///
+/// let mut rows = Vec::new();
+/// let mut space = Space::default();
+/// loop {
+///     let mut sample = match session.sample(&mut space) {
+///         Err(error) if error.is_end_of_archive() => break,
+///         sample => sample?,
+///     };
+///     let domains = sample.domains()?;
+///     let (metrics, values) = (sample.metrics, &sample.values);
+///     let shown = ReportSample::new("own-fleet", metrics, values, &domains);
+///     for_each_row::<pmderive::report::table::ExportError>(&shown, Sampling::Records, |row| {
+///         let value = match row.content {
+///             Ok(value) => value.to_string(),
+///             Err(without) => without.to_string(),
+///         };
+///         let (time, name) = (values.timestamp(), &metrics[row.metric].name);
+///         rows.push((time, name.to_string(), row.instance_name.map(str::to_owned), value));
+///         Ok(())
+///     })?;
+/// }
+/// assert!(rows.iter().any(|(_, name, disk, value)| {
+///     name == "disk.avgsz" && disk.as_deref() == Some("vdb") && value == "0.8221153846153846"
+/// }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// The error of the function.

@@ -9,6 +9,8 @@
 
 mod extensions;
 
+use std::fmt;
+
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
@@ -19,19 +21,30 @@ use super::lexer::unescape;
 use super::token::{Keyword, Token, TokenAt};
 
 /// libpcp's own report of the first error.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{message}, at byte {} of the expression",
-    .offset,
-    message = .message.as_deref().unwrap_or("it cannot be used")
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PcpError {
-    /// Byte offset into the expression: the first byte of the last token read,
+    /// Byte offset into the expression, from 0: the first byte of the last token read,
     /// or the last byte if all were read; -1 for the empty text.
     pub offset: i64,
     /// libpcp's text. For some mistakes, libpcp has none.
     pub message: Option<String>,
 }
+
+/// libpcp's text with its place, which is a number of bytes from 0.
+impl fmt::Display for PcpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.offset, self.message.as_deref()) {
+            (-1, None) => f.write_str("the expression is empty"),
+            (-1, Some(message)) => write!(f, "{message}: the expression is empty"),
+            (offset, message) => {
+                let message = message.unwrap_or("it cannot be used");
+                write!(f, "{message}, at byte {offset} of the expression")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PcpError {}
 
 /// Largest number of open constructs: parentheses, calls, prefix operators,
 /// `?`. libpcp's stack of 10,000 holds that many parentheses or prefix

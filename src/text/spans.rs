@@ -1,6 +1,7 @@
 //! Texts of definitions, and places in them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -64,7 +65,7 @@ impl Span {
 /// assert_eq!(sources.slice(span), "hinv.ncpu");
 /// assert_eq!(sources.start_of(span), (1, 13), "line and column");
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct SourceMap {
     next: u32,
     texts: Layers<SourceId, SourceText>,
@@ -75,12 +76,20 @@ pub struct SourceMap {
 /// The empty text for identifiers that have none.
 static NOTHING: LazyLock<SourceText> = LazyLock::new(SourceText::default);
 
+/// The number of texts, without the texts: an error that has them is printed in one line.
+impl fmt::Debug for SourceMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceMap").field("texts", &self.next).finish_non_exhaustive()
+    }
+}
+
 /// One text with its name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct SourceText {
     /// File name, or `<expression>` and the like.
     pub name: Arc<str>,
-    /// The text, with a private character for each byte that is not UTF-8.
+    /// The text, with a private character for each byte that is not UTF-8; see
+    /// [`diag::bytes_of`](crate::diag::bytes_of).
     pub text: Arc<str>,
     /// Number of bytes before the text in its file: those of a byte order mark.
     skipped: u32,
@@ -88,6 +97,14 @@ pub struct SourceText {
     line_starts: Arc<OnceLock<Box<[u32]>>>,
     /// Offset after each character that stands for a byte. Computed on demand.
     strays: Arc<OnceLock<Box<[u32]>>>,
+}
+
+/// The name of the text, and its number of bytes.
+impl fmt::Debug for SourceText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("SourceText");
+        shown.field("name", &self.name).field("bytes", &self.text.len()).finish_non_exhaustive()
+    }
 }
 
 impl SourceText {
@@ -183,7 +200,8 @@ impl SourceMap {
         Span::within(id, text, 0..text.len())
     }
 
-    /// The text of a span; an empty one if the span is not of this map.
+    /// The text of a span; an empty one if the span is not of this map. It is not escaped; see
+    /// [`diag::printable`](crate::diag::printable).
     pub fn slice(&self, span: Span) -> &str {
         let text = &self.get(span.source).text;
         text.get(span.start as usize..span.end as usize).unwrap_or_default()

@@ -9,6 +9,10 @@
 //!      │
 //!   pdu         bytes
 //! ```
+//!
+//! Applications depend on `pmderive` or `pmderive-runtime`. They write
+//! `pmderive::runtime::context`, say, for `pmderive_client::context`,
+//! and `pmderive::runtime::model` for `pmderive_core::model`; or `pmderive_runtime::`.
 #![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

@@ -14,6 +14,9 @@
 //!
 //! This crate knows nothing of pmcd, of archives, of the expression language
 //! or of Cranelift.
+//!
+//! Applications depend on `pmderive` or `pmderive-runtime`. They write
+//! `pmderive::runtime::` or `pmderive_runtime::` where examples have `pmderive_core::`.
 #![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

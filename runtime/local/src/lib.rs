@@ -18,6 +18,10 @@
 //! context.fetch(&FetchList::new(vec![pmid], Vec::new()), &mut batch)?;
 //! # Ok::<(), pmderive_core::source::SourceError>(())
 //! ```
+//!
+//! Applications depend on `pmderive` or `pmderive-runtime`. They write
+//! `pmderive::runtime::local` for `pmderive_local`,
+//! and `pmderive::runtime::model` for `pmderive_core::model`; or `pmderive_runtime::`.
 #![deny(missing_debug_implementations, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

@@ -5,7 +5,7 @@ use pmderive_core::source::SourceError;
 
 /// A request for a metric's value in a fetch group. A name alone is one, as
 /// [`ItemSpec::of`] makes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ItemSpec {
     pub(super) metric: Box<str>,
     pub(super) instance: Option<Box<str>>,

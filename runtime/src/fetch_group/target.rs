@@ -2,6 +2,7 @@
 //! read.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
 use pmderive_core::model::{Value, ValueType};
@@ -74,7 +75,7 @@ impl Target for Value {
 
 /// The group and the position of an entry in it. A cleared group counts as
 /// another group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) group: u64,
     pub(super) index: usize,
@@ -86,6 +87,20 @@ macro_rules! handles {
         pub struct $name<T> {
             pub(super) place: Place,
             target: PhantomData<fn() -> T>,
+        }
+
+        impl<T> PartialEq for $name<T> {
+            fn eq(&self, other: &$name<T>) -> bool {
+                self.place == other.place
+            }
+        }
+
+        impl<T> Eq for $name<T> {}
+
+        impl<T> Hash for $name<T> {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.place.hash(state);
+            }
         }
 
         impl<T> $name<T> {

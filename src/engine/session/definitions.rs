@@ -16,7 +16,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::definitions::Local;
 use crate::engine::registry::{duplicate, no_room};
-use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
+use crate::engine::{ChangeError, Refused, Registered, Registry, Snapshot, identifiers};
 use crate::syntax::{ControlOption, counted};
 use crate::text::{SourceId, SourceText};
 
@@ -138,18 +138,17 @@ impl<S: FetchSource> Session<S> {
     /// with that name, or else of this session's own.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it already
-    /// has the text.
-    pub fn add_text(&mut self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
+    /// There is no such metric, or it already has the text.
+    pub fn add_text(&mut self, name: &str, kind: TextKind, text: &str) -> Result<(), ChangeError> {
         match self.shared.set_text(name, kind, text) {
-            Err(PmStatus::NAME) => {}
+            Err(ChangeError::NoSuchMetric { .. }) => {}
             outcome => return outcome,
         }
         let mut locals = self.member.locals();
         let local = locals.iter_mut().find(|local| *local.definition.name == *name);
-        let local = local.ok_or(PmStatus::NAME)?;
+        let local = local.ok_or_else(|| ChangeError::no_such(name))?;
         if local.texts.iter().any(|(known, _)| *known == kind) {
-            return Err(PmStatus::TEXT);
+            return Err(ChangeError::has_text(name));
         }
         local.texts.push((kind, text.into()));
         self.member.changed();

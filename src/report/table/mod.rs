@@ -86,7 +86,7 @@ use super::samples::Renderer;
 use super::samples::json::Json;
 use crate::engine::ReportSample;
 
-pub use super::rows::{Row, Without};
+pub use super::rows::{Row, Without, for_each_row};
 pub use destination::Destination;
 pub use exporter::{ExportError, Exporter};
 pub use schema::{MetricFacts, Sampling, Schema};
@@ -114,7 +114,7 @@ impl LastNames {
 }
 
 /// Forms of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum Format {

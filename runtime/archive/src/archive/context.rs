@@ -175,8 +175,8 @@ impl ArchiveContext {
     /// their writer was stopped. They are read up to there, and a warning reports it.
     ///
     /// # Errors
-    /// [`SourceError::Io`] if nothing has that name. Otherwise [`SourceError::Damaged`]
-    /// with the status of `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be
+    /// [`SourceError::Io`] if nothing has that name, [`SourceError::NotFound`] if it
+    /// stands for no archive. Otherwise [`SourceError::Damaged`] with the status of `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be
     /// used, `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` or a `PM_ERR_LOGCHANGE…` if archives
     /// do not fit together; for a single archive, the status of its problem.
     pub fn open(path: impl AsRef<Path>) -> Result<ArchiveContext, SourceError> {

@@ -142,7 +142,7 @@ impl ArchiveFiles {
                 source: absent.into(),
             });
         };
-        Err(SourceError::Damaged {
+        Err(SourceError::NotFound {
             target: escape::path(&path).into_owned(),
             status: PmStatus(-absent.raw_os_error()),
             message: message.to_owned(),
@@ -235,6 +235,15 @@ pub(super) fn missing(path: &Path, message: &str) -> SourceError {
         target: escape::path(&path).into_owned(),
         status: PmStatus::LOGFILE,
         message: message.to_string(),
+    }
+}
+
+/// The error for a name that stands for no archive.
+pub(super) fn not_found(name: &Path, message: &str) -> SourceError {
+    SourceError::NotFound {
+        target: escape::path(&name).into_owned(),
+        status: PmStatus::LOGFILE,
+        message: message.to_owned(),
     }
 }
 

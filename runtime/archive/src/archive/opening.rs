@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pmderive_core::model::PmStatus;
-use pmderive_core::source::SourceError;
+use pmderive_core::source::{Fault, SourceError};
 
-use crate::archive::files::missing;
+use crate::archive::files::{missing, not_found};
 use crate::archive::identity::Identity;
 use crate::archive::meta::{Metadata, MissingPart, check_label};
 use crate::archive::options::OpenOptions;
@@ -111,7 +111,8 @@ fn read_all(list: Vec<NamedArchive>, as_version_6: bool) -> Result<OpenedArchive
     let Some(first) = first else {
         let reasons: Vec<_> = passed_over.refused.iter().map(SourceError::to_string).collect();
         let message = format!("none of the archives can be used: {}", reasons.join("; "));
-        return Err(missing(&name, &message));
+        let are_users = passed_over.refused.iter().all(|error| error.fault() == Fault::User);
+        return Err(if are_users { not_found } else { missing }(&name, &message));
     };
     members.sort_by_key(|member| member.archive.label.start);
     let archives = members.into_iter().map(|member| member.archive).collect();

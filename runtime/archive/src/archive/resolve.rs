@@ -19,7 +19,7 @@ use pmderive_core::escape;
 use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
-use crate::archive::files::{ArchiveFiles, Listing, missing};
+use crate::archive::files::{ArchiveFiles, Listing, not_found};
 
 /// An archive with the name that the user gave it, and its files.
 pub(super) struct NamedArchive {
@@ -40,14 +40,14 @@ pub(super) fn resolve(
     let list = argument.strip_suffix(b",").unwrap_or(argument);
     if list.is_empty() {
         let message = "no archive is named: give its base name, such as 20261122";
-        return Err(missing(Path::new(OsStr::from_bytes(argument)), message));
+        return Err(not_found(Path::new(OsStr::from_bytes(argument)), message));
     }
     let mut directories = Directories { listings: HashMap::new(), max_expanded };
     let mut found = Vec::new();
     for name in list.split(|byte| *byte == b',') {
         let name = Path::new(OsStr::from_bytes(name));
         if name.as_os_str().is_empty() {
-            let files = Err(SourceError::Damaged {
+            let files = Err(SourceError::NotFound {
                 target: escape::path(OsStr::from_bytes(argument)).into_owned(),
                 status: PmStatus(-rustix::io::Errno::NOENT.raw_os_error()),
                 message: "a name is empty: there is a comma too many".to_owned(),
@@ -68,7 +68,8 @@ pub(super) fn resolve(
         };
         if bases.is_empty() {
             let message = "there is no archive in this directory";
-            found.push(NamedArchive { name: name.to_owned(), files: Err(missing(name, message)) });
+            let files = Err(not_found(name, message));
+            found.push(NamedArchive { name: name.to_owned(), files });
         }
         for base in bases {
             found.push(find(&name.join(base), &mut directories));

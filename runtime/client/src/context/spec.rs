@@ -49,7 +49,7 @@ pub const PMPROXY_PORT: u16 = 44322;
 /// assert!("web17:port".parse::<HostSpec>().is_err());
 /// # Ok::<(), pmderive_client::context::SpecError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostSpec {
     /// The text of the specification, without the password.
     text: String,
@@ -70,7 +70,7 @@ pub struct HostSpec {
 }
 
 /// The encryption of connections over the network with TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encryption {
     /// Not encrypted.
     #[default]
@@ -83,7 +83,7 @@ pub enum Encryption {
 }
 
 /// The user of a connection, from the attributes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UserAttributes {
     /// `user=` or `username=`.
     pub name: Option<String>,
@@ -99,7 +99,7 @@ pub struct UserAttributes {
 }
 
 /// A host on the network.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostAndPorts {
     /// Name or address.
     pub name: String,
@@ -108,7 +108,7 @@ pub struct HostAndPorts {
 }
 
 /// The place of a pmcd.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// On this machine: over its socket, or else `localhost`.
     Local {

@@ -155,7 +155,7 @@ impl Method {
 }
 
 /// A text that must not be shown.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {

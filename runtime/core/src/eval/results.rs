@@ -8,7 +8,7 @@ use super::general::NodeValue;
 use super::layout::{Frame, Layout, OutputPlan};
 use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
-use crate::model::{InstId, Timestamp, ValueType};
+use crate::model::{InstId, RawValue, Timestamp, ValueType};
 use crate::program::{NodeId, Output, OutputId, Status, scalar_of};
 use crate::result::ResultBatch;
 
@@ -102,6 +102,33 @@ impl Value<'_> {
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::model::Value::from(*self).fmt(f)
+    }
+}
+
+/// The form in which archives are written. Text keeps its bytes, which need not be UTF-8. Bytes
+/// become an aggregate, whatever the metric's type is.
+///
+/// ```
+/// use pmderive_core::eval::Value;
+/// use pmderive_core::model::{RawValue, ValueType};
+///
+/// assert_eq!(RawValue::from(Value::U32(7)), RawValue::InPlace(7));
+/// let RawValue::Block { code, bytes } = RawValue::from(Value::Text(b"caf\xe9")) else {
+///     unreachable!("text is a block");
+/// };
+/// assert_eq!(ValueType::from_code(code.into()), ValueType::String);
+/// assert_eq!(*bytes, *b"caf\xe9\0");
+/// ```
+impl From<Value<'_>> for RawValue {
+    fn from(value: Value<'_>) -> RawValue {
+        match value {
+            Value::Text(text) => RawValue::Block {
+                // The code is below 11.
+                code: ValueType::String.code() as u8,
+                bytes: [text, &[0]].concat().into(),
+            },
+            value => RawValue::encode(&value.into()),
+        }
     }
 }
 

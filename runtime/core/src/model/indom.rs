@@ -20,7 +20,7 @@ pub type InstId = i32;
 /// It corresponds to `pmInDom` of PMAPI(3) and is printed as `pmInDomStr(3)`
 /// does. "No instance domain" is `None` of an `Option<InDom>`, never a value of
 /// this type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InDom(pub u32);
 
 impl InDom {
@@ -62,6 +62,16 @@ impl FromStr for InDom {
     fn from_str(text: &str) -> Result<InDom, TextFault> {
         let [domain, serial] = dotted(text, [0x1ff, 0x3f_ffff])?;
         Ok(InDom::new(domain, serial))
+    }
+}
+
+/// As it is printed: `InDom(60.1)`. With the flag bit, which is not printed, the number.
+impl fmt::Debug for InDom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 >> 31 == 1 {
+            true => write!(f, "InDom({:#x})", self.0),
+            false => write!(f, "InDom({self})"),
+        }
     }
 }
 

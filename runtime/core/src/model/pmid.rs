@@ -10,7 +10,7 @@ use super::dotted::dotted;
 /// cluster (12 bits) and item (10 bits).
 ///
 /// It corresponds to `pmID` of PMAPI(3) and is printed as `pmIDStr(3)` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pmid(pub u32);
 
 impl Pmid {
@@ -51,6 +51,16 @@ impl FromStr for Pmid {
     fn from_str(text: &str) -> Result<Pmid, TextFault> {
         let [domain, cluster, item] = dotted(text, [0x1ff, 0xfff, 0x3ff])?;
         Ok(Pmid::new(domain, cluster, item))
+    }
+}
+
+/// As it is printed: `Pmid(60.0.4)`. With the flag bit, which is not printed, the number.
+impl fmt::Debug for Pmid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 >> 31 == 1 && *self != Pmid::NULL {
+            true => write!(f, "Pmid({:#x})", self.0),
+            false => write!(f, "Pmid({self})"),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! an error with the bytes at fault. `units_convert` changes a value's scale.
 
 use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
 
 use super::c_number::{NumberError, is_c_space, leading_number};
 use super::units_words::{Axis, EXTRA_WORDS, LAST_NUMBERED, SPACE_NUMBERED, TIME_NUMBERED, WORDS};
@@ -47,6 +48,10 @@ pub enum UnitsErrorKind {
     /// Both parts have an extra unit.
     #[error("extra units cannot appear in both dividend and divisor")]
     ExtraOnBothSides,
+    /// The text has a factor, which units alone cannot keep. [`Units::parse`] gives it, so only
+    /// [`FromStr`] has this error.
+    #[error("a factor is not allowed")]
+    Factor,
 }
 
 /// Error of [`Units::parse`]. It prints libpcp's text. `pmParseUnitsStr(3)` returns
@@ -77,6 +82,27 @@ impl Units {
     /// As [`Units::parse`].
     pub fn parse_version_6(text: &str) -> Result<ParsedUnits, UnitsError> {
         parse(text, ExtraUnits::Unknown)
+    }
+}
+
+/// Reads units without a factor: `10 Kbyte` is refused. [`Units::parse`] reads it.
+///
+/// ```
+/// use pmderive_core::model::Units;
+///
+/// assert_eq!("Kbyte / sec".parse::<Units>()?.to_string(), "Kbyte / sec");
+/// assert!("10 Kbyte".parse::<Units>().is_err());
+/// assert_eq!(Units::parse("10 Kbyte")?.multiplier, 0.1);
+/// # Ok::<(), pmderive_core::model::UnitsError>(())
+/// ```
+impl FromStr for Units {
+    type Err = UnitsError;
+
+    fn from_str(text: &str) -> Result<Units, UnitsError> {
+        match Units::parse(text)? {
+            ParsedUnits { units, multiplier: 1.0 } => Ok(units),
+            ParsedUnits { .. } => Err(error(UnitsErrorKind::Factor, 0..text.len())),
+        }
     }
 }
 

@@ -91,6 +91,16 @@ pub enum SourceError {
         /// The problem, with field and offset where known.
         message: String,
     },
+    /// A name that stands for no archive.
+    #[error("{target}: {message}")]
+    NotFound {
+        /// The name.
+        target: String,
+        /// The status that libpcp would return.
+        status: PmStatus,
+        /// The problem.
+        message: String,
+    },
     /// A host or archive specification that cannot be understood.
     #[error("{target}: {message}")]
     Specification {
@@ -141,6 +151,7 @@ impl SourceError {
             SourceError::Specification { .. } => PmStatus::GENERIC,
             SourceError::TooManyKinds { .. } => PmStatus::TOOBIG,
             SourceError::Damaged { status, .. }
+            | SourceError::NotFound { status, .. }
             | SourceError::Handshake { status, .. }
             | SourceError::Status { status, .. } => *status,
         }
@@ -148,7 +159,7 @@ impl SourceError {
 
     /// The party at fault.
     ///
-    /// Some statuses are the user's fault: a name or identifier is unknown, or the
+    /// Some errors are the user's fault: a name or identifier is unknown, or the
     /// source cannot do what was requested. All others are the peer's.
     pub fn fault(&self) -> Fault {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
@@ -165,6 +176,7 @@ impl SourceError {
             | SourceError::TooManyKinds { .. }
             | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. } => Fault::Environment,
             SourceError::Specification { .. }
+            | SourceError::NotFound { .. }
             | SourceError::Status {
                 status:
                     PmStatus::NAME
@@ -237,5 +249,8 @@ mod tests {
         }
         let text = SourceError::Specification { target: target(), message: String::new() };
         assert_eq!(text.fault(), Fault::User);
+        let (status, message) = (PmStatus::LOGFILE, String::new());
+        let absent = SourceError::NotFound { target: target(), status, message };
+        assert_eq!((absent.fault(), absent.status()), (Fault::User, PmStatus::LOGFILE));
     }
 }

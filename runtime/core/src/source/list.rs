@@ -39,6 +39,21 @@ struct Contents {
     domains: Box<[InDom]>,
 }
 
+/// The same list: the one with the same [`FetchList::id`].
+impl PartialEq for FetchList {
+    fn eq(&self, other: &FetchList) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for FetchList {}
+
+impl Hash for FetchList {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
 impl FetchList {
     /// Makes a list of metrics, and of instance domains to deliver with every
     /// fetch.
