@@ -221,6 +221,7 @@ fn group_of_whole(text: &str, difference: &str) -> Option<&'static str> {
         what if what.contains(" fetches instead of ") && (metrics == 0 || is_decided(expr)) => {
             Some("Q26")
         }
+        what if what.starts_with("fetch 1: t: want nothing") && metrics == 0 => Some("Q26"),
         what if what.starts_with("fetch") && choices > 0 => Some("Q28"),
         _ => None,
     }
