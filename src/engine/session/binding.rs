@@ -149,17 +149,17 @@ impl<S: FetchSource> Session<S> {
         Ok(())
     }
 
-    /// Binds derived metrics together, before each is used by itself. A chain of definitions
-    /// is then checked once, and not once for each of its metrics. A metric with mistakes stays
-    /// unbound, so that its first use finds them.
+    /// Binds the derived metrics among `names` together, before each is used by itself. A
+    /// chain of definitions is then checked once, and not once for each of its metrics. A
+    /// metric with mistakes stays unbound, so that its first use finds them.
     ///
     /// # Errors
     /// The source failed.
-    pub(crate) fn bind_together(&mut self, names: &[String]) -> Result<(), SourceError> {
+    pub fn bind_together(&mut self, names: &[impl AsRef<str>]) -> Result<(), SourceError> {
         self.refresh();
         let registry = &self.scope.registry;
-        let pmids: Vec<Pmid> =
-            names.iter().filter_map(|name| registry.get(name).and_then(|one| one.pmid)).collect();
+        let pmid = |name: &_| registry.get(AsRef::<str>::as_ref(name))?.pmid;
+        let pmids: Vec<Pmid> = names.iter().filter_map(pmid).collect();
         let told = self.untold.len();
         self.bind(pmids)?;
         if self.untold.len() > told {

@@ -63,8 +63,8 @@ impl<S: FetchSource> Session<S> {
     /// name, for sampling from now on. A definition that cannot be used gets a
     /// diagnostic and does not affect the others. The new choice replaces the old
     /// one. Previous samples stay for definitions with the same name and text as before,
-    /// whose operands are the same metrics. Diagnostics point into the texts of the selection and of
-    /// the registry, which must therefore be in one map; see [`Session`].
+    /// whose operands are the same metrics. Diagnostics point into the texts of the
+    /// selection and of the registry, which must therefore be in one map; see [`Session`].
     ///
     /// # Errors
     /// The source failed. Nothing has changed.

@@ -176,9 +176,10 @@ impl ArchiveContext {
     ///
     /// # Errors
     /// [`SourceError::Io`] if nothing has that name, [`SourceError::NotFound`] if it
-    /// stands for no archive. Otherwise [`SourceError::Damaged`] with the status of `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be
-    /// used, `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` or a `PM_ERR_LOGCHANGE…` if archives
-    /// do not fit together; for a single archive, the status of its problem.
+    /// stands for no archive. Otherwise [`SourceError::Damaged`] with the status of
+    /// `pmNewContext(3)`: `PM_ERR_LOGFILE` if no archive can be used, `PM_ERR_LOGHOST`,
+    /// `PM_ERR_LOGOVERLAP` or a `PM_ERR_LOGCHANGE…` if archives do not fit together; for
+    /// a single archive, the status of its problem.
     pub fn open(path: impl AsRef<Path>) -> Result<ArchiveContext, SourceError> {
         ArchiveContext::open_with(path, OpenOptions::default())
     }

@@ -209,16 +209,21 @@ mod tests {
         assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
     }
 
+    /// A socket of the runtime, and its peer, which has sent a greeting.
+    fn greeted() -> (AsyncSocket, UnixStream) {
+        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        peer.write_all(&greeting).expect("room");
+        (AsyncSocket::Unix(ours.try_into().expect("a runtime")), peer)
+    }
+
     /// Other tasks may occupy an executor's thread for longer than a time-out.
     #[tokio::test(start_paused = true)]
     async fn a_reply_that_is_read_late_is_no_time_out() {
         const TIMEOUT: Duration = Duration::from_secs(10);
-        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
-        ours.set_nonblocking(true).expect("a socket");
-        let socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
-        let mut greeting = Vec::new();
-        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
-        peer.write_all(&greeting).expect("room");
+        let (socket, mut peer) = greeted();
         let config = ConnectionConfig::default();
         let link = Link::establish(socket, config, Some(TIMEOUT)).await;
         let mut link = link.expect("a greeting");
@@ -244,12 +249,7 @@ mod tests {
     #[tokio::test]
     async fn requests_that_the_socket_does_not_hold_are_sent_on() {
         const REQUESTS: usize = 20;
-        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
-        ours.set_nonblocking(true).expect("a socket");
-        let socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
-        let mut greeting = Vec::new();
-        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
-        peer.write_all(&greeting).expect("room");
+        let (socket, mut peer) = greeted();
         let timeout = Some(Duration::from_secs(60));
         let link = Link::establish(socket, ConnectionConfig::default(), timeout).await;
         let mut link = link.expect("a greeting");

@@ -43,8 +43,7 @@ impl Interpolator {
                 Err(status) => writer.status(*pmid, status),
                 Ok(track) => {
                     writer.set(*pmid);
-                    is_steady &=
-                        self.write_values(track, cut, (is_crossed, is_late), &mut writer)?;
+                    is_steady &= self.write_values(track, cut, is_crossed, is_late, &mut writer)?;
                 }
             }
         }
@@ -105,7 +104,8 @@ impl Interpolator {
         &mut self,
         id: TrackId,
         cut: &Cut,
-        (is_crossed, is_late): (bool, bool),
+        is_crossed: bool,
+        is_late: bool,
         writer: &mut ResultWriter<'_>,
     ) -> Result<bool, SourceError> {
         let rules = self.rules;
