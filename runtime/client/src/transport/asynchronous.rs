@@ -205,3 +205,29 @@ impl Transport for AsyncSocket {
         tokio::time::Instant::now().into_std()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_place_in_a_full_queue_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+        bind(&listener, &SocketAddrUnix::new(&path).expect("a short path")).expect("a free name");
+        listen(&listener, 0).expect("a queue for one");
+        AsyncSocket::connect_unix(&path, None).await.expect("it is free");
+        let soon = Some(Duration::from_millis(20));
+        let error = AsyncSocket::connect_unix(&path, soon).await.expect_err("it is full");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let late = Some(Duration::from_secs(60));
+        let mut waiting = pin!(AsyncSocket::connect_unix(&path, late));
+        let first = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context).is_pending()));
+        assert!(first.await);
+        accept(&listener).expect("one waits");
+        waiting.await.expect("there is room");
+    }
+}
