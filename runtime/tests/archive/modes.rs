@@ -166,6 +166,7 @@ fn variables_of_the_environment_are_followed() {
     for (name, metric, from, step, variable, rules) in [
         ("uwrap", "sample.wrap.ulong", 0.5, 0.7, ("PCP_COUNTER_WRAP", "1"), wrapping),
         ("gap", "pmcd.pdu_in.total", 6.0, 1.7, ("PCP_IGNORE_MARK_RECORDS", ""), markless),
+        ("gap", "pmcd.pdu_in.total", 6.0, 1.7, ("PCP_IGNORE_MARK_RECORDS", "0"), markless),
         ("gap", "pmcd.pdu_in.total", 6.0, 1.7, ("PCP_IGNORE_MARK_RECORDS", "6sec"), six),
     ] {
         let Some(archive) = installed("archives", name) else { return };

@@ -76,12 +76,32 @@ impl InterpolationRules {
 
 fn marks_of_environment() -> Result<MarkRule, TextFault> {
     match std::env::var("PCP_IGNORE_MARK_RECORDS") {
-        Ok(text) if text.is_empty() => Ok(MarkRule::Never),
-        Ok(text) => parse_interval(&text).map(|interval| match interval {
-            // libpcp counts microseconds, and takes none for an empty value.
-            none if none < Duration::from_micros(1) => MarkRule::Never,
-            some => MarkRule::Beyond(some),
-        }),
+        Ok(text) => marks_beyond(&text),
         Err(_) => Ok(MarkRule::All),
+    }
+}
+
+/// The rule for an interval. To libpcp, one of less than a microsecond is an empty one.
+fn marks_beyond(interval: &str) -> Result<MarkRule, TextFault> {
+    if interval.is_empty() {
+        return Ok(MarkRule::Never);
+    }
+    let interval = parse_interval(interval)?;
+    let counts = interval >= Duration::from_micros(1);
+    Ok(if counts { MarkRule::Beyond(interval) } else { MarkRule::Never })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_marks() {
+        for none in ["", "0", "0.0", "0sec", "1nsec"] {
+            assert_eq!(marks_beyond(none).expect(none), MarkRule::Never, "{none:?}");
+        }
+        let six = MarkRule::Beyond(Duration::from_secs(6));
+        assert_eq!(marks_beyond("6sec").expect("an interval"), six);
+        marks_beyond("six").expect_err("no interval");
     }
 }
