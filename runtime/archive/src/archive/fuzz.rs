@@ -185,10 +185,11 @@ fn describe(context: &mut ArchiveContext) {
         }
     }
     leaves.sort_unstable();
-    let well_formed = names.iter().filter(|name| name.split('.').all(|part| !part.is_empty()));
-    let mut well_formed: Vec<&String> = well_formed.collect();
-    well_formed.sort_unstable();
-    assert!(leaves.iter().eq(well_formed), "children lead to all names");
+    // The empty name is that of the root.
+    let mut below_root: Vec<&String> =
+        names.iter().filter(|name| !name.is_empty() && !name.starts_with('.')).collect();
+    below_root.sort_unstable();
+    assert!(leaves.iter().eq(below_root), "children lead to all names");
     let metrics = list.pmids().iter().map(|pmid| TextSubject::Metric(*pmid));
     let domains = list.domains().iter().map(|indom| TextSubject::Domain(*indom));
     let subjects: Vec<TextSubject> = metrics.chain(domains).collect();
