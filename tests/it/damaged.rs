@@ -503,6 +503,39 @@ fn reading_goes_on_after_a_record_that_is_damaged_inside() {
     assert!(tool.err.contains("Corrupted record in a PCP archive log"), "{}", tool.err);
 }
 
+/// The end is looked for behind all damage, and backward reading begins there.
+#[test]
+fn a_damaged_end_hides_nothing_before_it() {
+    let first = 808 + 100_884 - 75_480 + 24;
+    let last = 808 + 273_044 - 149_088 + 24;
+    let places = [(1, first), (2, last)];
+    for count in [1, 2] {
+        let volumes = Volumes::new();
+        let damaged = &places[2 - count..];
+        for (volume, at) in damaged {
+            let most = i32::MAX.to_be_bytes();
+            volumes.change(*volume, |bytes| bytes[*at..at + 4].copy_from_slice(&most));
+        }
+        for arguments in [
+            "eval --format csv kernel.all.pswitch",
+            "eval --format csv --reverse kernel.all.pswitch",
+            "eval --format csv -t 1 kernel.all.pswitch",
+            "eval --format csv -t 1 --reverse kernel.all.pswitch",
+        ] {
+            let found = volumes.damaged.run(arguments);
+            assert_eq!(found.status, Some(3), "{arguments}: {}", found.err);
+            for (volume, at) in damaged {
+                let place = format!("d.{volume}: at byte {at}: numval");
+                assert!(found.err.contains(&place), "{arguments}: {}", found.err);
+            }
+            for time in ["20:26:40", "20:26:48", "20:27:02", "20:27:05"] {
+                assert!(found.out.contains(time), "{arguments}: {time}: {}", found.out);
+            }
+            assert!(!found.out.contains("20:27:06"), "{arguments}: {}", found.out);
+        }
+    }
+}
+
 #[test]
 fn records_of_a_volume_have_no_rate_across_those_that_were_lost() {
     let volumes = Volumes::new();

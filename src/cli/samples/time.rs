@@ -75,6 +75,10 @@ impl TimeArguments {
         // Reverse, samples begin at the end unless another origin is given.
         let end = is_reverse.then_some("-0");
         let window = WindowSpec { origin: given.origin.or(end), ..given };
+        // Records behind the last good one are met from there on, to be told as damaged.
+        let is_from_end = is_reverse
+            && self.interval.is_none()
+            && [given.origin, given.finish, given.align].iter().all(Option::is_none);
         let is_archive = matches!(source, Context::Archive(_));
         if !is_archive && !window.is_live() {
             let wrong = "-S, -A, -O and --reverse choose a part of an archive (-a ARCHIVE)";
@@ -107,7 +111,11 @@ impl TimeArguments {
         Ok(Course {
             zone: (zone != ZoneOption::System).then_some(chosen.zone),
             interval: self.interval,
-            begin: (is_archive && !is_whole).then_some(origin),
+            begin: (is_archive && !is_whole).then_some(if is_from_end {
+                Timestamp::LATEST
+            } else {
+                origin
+            }),
             is_reverse,
             last,
             live_samples: last.filter(|_| !is_archive).map(until),

@@ -503,7 +503,8 @@ impl FetchSource for ArchiveContext {
     /// Positions the context at `when`, or at its origin. The next fetch delivers the
     /// first record at that time or later (forward), the last record at that time or
     /// earlier (backward), or the values at exactly that time (interpolated). Positions
-    /// outside of the archive are allowed.
+    /// outside of the archive are allowed. Backward from [`Timestamp::LATEST`], damage
+    /// behind the last good record is met, too.
     fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
         if mode == Mode::Live {
             return Err(self.status(PmStatus::MODE));

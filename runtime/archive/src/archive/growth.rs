@@ -219,7 +219,7 @@ impl ArchiveContext {
             self.described = Place { archive: ArchiveId::at(usize::MAX), ..Place::default() };
             return Ok(());
         }
-        self.described = self.records.present_end()?;
+        self.described = self.records.present_end();
         self.refresh_metadata()
     }
 

@@ -345,13 +345,11 @@ impl Sequence {
         last_counted.is_some_and(|last| next > last)
     }
 
-    /// The current end of the volume that is being read.
-    ///
-    /// # Errors
-    /// The system does not tell the file's size.
-    pub(super) fn present_end(&mut self) -> Result<Place, SourceError> {
-        let (volume, offset) = (self.volumes.entered(), self.volumes.size()?);
-        Ok(Place { archive: self.entered, volume, offset })
+    /// The current end of the volume that is being read. A damaged compressed one has no
+    /// size, and does not grow.
+    pub(super) fn present_end(&mut self) -> Place {
+        let (volume, size) = (self.volumes.entered(), self.volumes.size());
+        Place { archive: self.entered, volume, offset: size.unwrap_or(u64::MAX) }
     }
 
     /// Moves so that [`Sequence::next`] returns the record at `place`.

@@ -92,27 +92,18 @@ impl SingleArchive {
     /// (`pmGetArchiveEnd(3)`). It is found backward from the end of the last volume. If
     /// that end is damaged, it is found forward from the last entry of the index.
     pub(super) fn end_time(&self) -> Result<Timestamp, SourceError> {
-        self.last_time(|volume, number, size| {
-            Some(start_before(volume, number, size, self.index()))
-        })
+        self.last_time(false)
     }
 
     /// The same time as libpcp finds it. Without an entry of the index, libpcp does not
-    /// read forward.
+    /// read forward. It stops at the first damage there.
     pub(super) fn indexed_end_time(&self) -> Result<Timestamp, SourceError> {
-        self.last_time(|volume, number, size| {
-            last_entry(number, size, self.index()).filter(|entry| entry.offset > 0)?;
-            Some(start_before(volume, number, size, self.index()))
-        })
+        self.last_time(true)
     }
 
     /// Time of the last sound record. If the end of a volume is damaged, the volume is
-    /// read from an offset on. `start` gives that offset for the volume, its number and
-    /// its size; without one the volume counts as empty.
-    fn last_time(
-        &self,
-        start: impl Fn(&mut Volume, i32, u64) -> Option<u64>,
-    ) -> Result<Timestamp, SourceError> {
+    /// read forward.
+    fn last_time(&self, as_libpcp: bool) -> Result<Timestamp, SourceError> {
         let mut files = self.files.clone();
         files.volumes.extend(std::iter::successors(self.files.next_volume(), |(last, _)| {
             self.files.volume_after(*last)
@@ -127,13 +118,21 @@ impl SingleArchive {
             if let Some(record) = volume.sound_record_before(size) {
                 return Ok(record.stamp);
             }
-            let Some(start) = start(&mut volume, files.volumes[at.index()].0, size) else {
+            let entry = last_entry(files.volumes[at.index()].0, size, self.index());
+            if as_libpcp && entry.is_none_or(|entry| entry.offset == 0) {
                 continue;
-            };
+            }
+            let start = start_before(&mut volume, entry);
             volume.seek(start);
             let mut last = None;
-            while let Some(record) = volume.next_sound() {
-                last = Some(record.stamp);
+            loop {
+                let before = volume.position();
+                match volume.next_sound() {
+                    Some(record) => last = Some(record.stamp),
+                    // A damaged record was passed.
+                    None if !as_libpcp && volume.position() != before => {}
+                    None => break,
+                }
             }
             if let Some(stamp) = last {
                 return Ok(stamp);
@@ -155,8 +154,8 @@ fn last_entry(number: i32, size: u64, index: &[IndexEntry]) -> Option<&IndexEntr
 /// The offset at which to begin reading forward: the record before the last index entry
 /// within the volume, because entries may point at the ends of records. If there is no
 /// such record, the first record.
-fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
-    last_entry(number, size, index)
+fn start_before(volume: &mut Volume, entry: Option<&IndexEntry>) -> u64 {
+    entry
         .and_then(|entry| volume.sound_record_before(entry.offset))
         .map_or(volume.first_offset(), |record| record.offset)
 }

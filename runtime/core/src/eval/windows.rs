@@ -356,6 +356,8 @@ impl State {
             // An infinity or NaN would never leave the average again.
             let is_old = row.joined != NEVER;
             let next = match is_old {
+                // The present value would be lost beside an enormous one before.
+                true if weight == 1.0 => value,
                 true if (value - before).is_finite() => before + weight * (value - before),
                 true if before.is_finite() => before * (1.0 - weight) + value * weight,
                 _ => value,

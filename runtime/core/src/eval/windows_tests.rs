@@ -267,6 +267,14 @@ fn memory_is_bounded_at_any_pace() {
     assert!(values.len() <= 4097 && values.capacity() <= 8192 + 64);
 }
 
+/// A value of long ago has no weight left, however large it is.
+#[test]
+fn an_enormous_value_is_forgotten() {
+    let mut ewma = One::new(WindowFunction::Ewma, 1.0);
+    assert_eq!(ewma.at(0, &[(1, 9.3e18)]), [9.3e18]);
+    assert_eq!(ewma.at(600_000, &[(1, 5.0)]), [5.0]);
+}
+
 /// Memory follows the number of instances, in both directions, and means stay right.
 #[test]
 fn buckets_have_about_as_many_columns_as_there_are_instances() {

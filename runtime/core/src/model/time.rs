@@ -21,6 +21,9 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
+    /// The latest time that there is.
+    pub const LATEST: Timestamp = Timestamp { sec: i64::MAX, nsec: NSEC_PER_SEC as u32 - 1 };
+
     /// Builds a time stamp. Nanoseconds beyond a second, which peers and
     /// archives do deliver, are carried into the seconds.
     pub fn new(sec: i64, nsec: i64) -> Timestamp {
