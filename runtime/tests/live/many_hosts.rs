@@ -1,5 +1,7 @@
 //! Many hosts in one process: one task for each, in one thread.
 
+use std::time::Duration;
+
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::model::{StateChange, Value, ValueType};
 use pmderive_runtime::result::ResultBatch;
@@ -9,6 +11,9 @@ use tokio::task::JoinSet;
 
 /// Number of connections. Each needs two files of this process.
 const HOSTS: usize = 300;
+
+/// Time for one answer, also where other tests keep the processors busy.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[tokio::test]
 async fn hundreds_of_hosts_are_fetched_from_at_once() {
@@ -22,7 +27,12 @@ async fn hundreds_of_hosts_are_fetched_from_at_once() {
     for number in 0..HOSTS {
         let spec = spec.clone();
         tasks.spawn(async move {
-            let options = ConnectOptions::default();
+            let timeout = Some(PATIENCE);
+            let options = ConnectOptions {
+                connect_timeout: timeout,
+                request_timeout: timeout,
+                ..ConnectOptions::default()
+            };
             let mut host: AsyncHostContext = AsyncHostContext::open_with(&spec, options).await?;
             let found = host.lookup_names(&["disk.reads"]).await?;
             let pmids: Vec<_> = found.into_iter().flatten().collect();
