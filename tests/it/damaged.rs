@@ -412,6 +412,13 @@ struct Volumes {
 /// Where the volumes end in own-fleet: after its third, its sixth and its last record.
 const ENDS: [usize; 3] = [75_480, 149_088, 297_392];
 
+/// The volume of the fifth record, and the place there of the number of values of its first metric.
+/// It is that of 20:26:46, after that of 20:26:44 and before those of 20:26:47 and 20:26:48.
+const FIFTH: (u32, usize) = (1, 808 + 100_884 - ENDS[0] + 24);
+
+/// The same of the last record, that of 20:27:06.
+const LAST: (u32, usize) = (2, 808 + 273_044 - ENDS[1] + 24);
+
 impl Volumes {
     fn new() -> Volumes {
         let bytes = original(FLEET, "0");
@@ -432,6 +439,12 @@ impl Volumes {
         let mut bytes = std::fs::read(&path).unwrap_or_default();
         change(&mut bytes);
         std::fs::write(path, bytes).expect("space");
+    }
+
+    /// Gives the first metric of a record, [`FIFTH`] or [`LAST`], more values than there are.
+    fn break_record(&self, (volume, count): (u32, usize)) {
+        let most = i32::MAX.to_be_bytes();
+        self.change(volume, |bytes| bytes[count..count + 4].copy_from_slice(&most));
     }
 
     /// Runs a command. It tells damage once, and prints what it prints of the whole archive,
@@ -462,12 +475,9 @@ impl Volumes {
 
 #[test]
 fn reading_goes_on_after_a_record_that_is_damaged_inside() {
-    // The number of values of the first metric in the fifth record, the second of its volume:
-    // that of 20:26:46, after that of 20:26:44 and before those of 20:26:47 and 20:26:48.
     let volumes = Volumes::new();
-    let at = 808 + 100_884 - 75_480 + 24;
-    volumes.change(1, |bytes| bytes[at..at + 4].copy_from_slice(&i32::MAX.to_be_bytes()));
-    let place = format!("d.1: at byte {at}: numval");
+    volumes.break_record(FIFTH);
+    let place = format!("d.1: at byte {}: numval", FIFTH.1);
     for (lost, arguments) in [
         (&[":46"][..], "eval --format csv hinv.ncpu kernel.all.pswitch"),
         (&[":46"], "eval --format csv --reverse hinv.ncpu kernel.all.pswitch"),
@@ -506,16 +516,9 @@ fn reading_goes_on_after_a_record_that_is_damaged_inside() {
 /// The end is looked for behind all damage, and backward reading begins there.
 #[test]
 fn a_damaged_end_hides_nothing_before_it() {
-    let first = 808 + 100_884 - 75_480 + 24;
-    let last = 808 + 273_044 - 149_088 + 24;
-    let places = [(1, first), (2, last)];
-    for count in [1, 2] {
+    for damaged in [&[LAST][..], &[FIFTH, LAST]] {
         let volumes = Volumes::new();
-        let damaged = &places[2 - count..];
-        for (volume, at) in damaged {
-            let most = i32::MAX.to_be_bytes();
-            volumes.change(*volume, |bytes| bytes[*at..at + 4].copy_from_slice(&most));
-        }
+        damaged.iter().for_each(|place| volumes.break_record(*place));
         for arguments in [
             "eval --format csv kernel.all.pswitch",
             "eval --format csv --reverse kernel.all.pswitch",
@@ -539,8 +542,7 @@ fn a_damaged_end_hides_nothing_before_it() {
 #[test]
 fn records_of_a_volume_have_no_rate_across_those_that_were_lost() {
     let volumes = Volumes::new();
-    let at = 808 + 100_884 - 75_480 + 24;
-    volumes.change(1, |bytes| bytes[at..at + 4].copy_from_slice(&i32::MAX.to_be_bytes()));
+    volumes.break_record(FIFTH);
     let archive = volumes.damaged.path("d");
     let shown = run(&["val", "-Z", "UTC", "-U", &archive, "kernel.all.pswitch"]);
     assert_eq!(shown.status, Some(1), "{}", shown.err);

@@ -49,7 +49,7 @@ fn definitions_come_and_go_while_contexts_are_open() {
     assert_eq!(lookup(&mut second, "d.unseen"), Ok(unseen));
     drop(second);
     assert_eq!(shared.unregister("d.a"), Ok(1));
-    assert_eq!(shared.unregister("d.a").map_err(|error| error.status()), Err(PmStatus::NAME));
+    assert_eq!(changed(shared.unregister("d.a")), Err(PmStatus::NAME));
     let again = shared.register("d.a", "t.one").expect("the name is free again");
     assert!(again > unseen, "identifiers are not given again");
     assert_eq!(fetch_names(&mut first, &["d.a"]), ["-1=1"]);
@@ -168,10 +168,7 @@ fn all_definitions_are_replaced() {
         assert!(before.iter().zip(again.definitions()).all(|(one, other)| Arc::ptr_eq(one, other)));
         let other = Language { dialect, extensions: true };
         let (registry, sources) = texts(after, other);
-        assert_eq!(
-            shared.replace_all(registry, sources).map_err(|error| error.status()),
-            Err(PmStatus::ARG)
-        );
+        assert_eq!(changed(shared.replace_all(registry, sources)), Err(PmStatus::ARG));
     }
 }
 
@@ -259,14 +256,8 @@ fn contexts_have_definitions_of_their_own() {
     let next = add(&mut first, "own.z", "t.one").expect("the name is free");
     assert_eq!(next.to_string(), "511.2047.1021", "no identifier was used up");
     assert_eq!(first.add_text("own.z", TextKind::Help, "mine"), Ok(()));
-    assert_eq!(
-        first.add_text("own.z", TextKind::Help, "mine").map_err(|error| error.status()),
-        Err(PmStatus::TEXT)
-    );
-    assert_eq!(
-        first.add_text("d.none", TextKind::Help, "x").map_err(|error| error.status()),
-        Err(PmStatus::NAME)
-    );
+    assert_eq!(changed(first.add_text("own.z", TextKind::Help, "mine")), Err(PmStatus::TEXT));
+    assert_eq!(changed(first.add_text("d.none", TextKind::Help, "x")), Err(PmStatus::NAME));
     assert_eq!(text(&mut first, next, TextKind::Help).as_deref(), Ok("mine"));
 
     // Metadata of another metric, derived or not (Q14).

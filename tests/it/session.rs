@@ -211,14 +211,8 @@ fn texts_and_labels() {
     let shared = shared(Dialect::Fixed, SOME);
     assert_eq!(shared.set_text("d.sum", TextKind::OneLine, "one line"), Ok(()));
     assert_eq!(shared.set_text("d.twice", TextKind::Help, "much help"), Ok(()));
-    assert_eq!(
-        shared.set_text("d.sum", TextKind::OneLine, "other").map_err(|error| error.status()),
-        Err(PmStatus::TEXT)
-    );
-    assert_eq!(
-        shared.set_text("t.other", TextKind::OneLine, "x").map_err(|error| error.status()),
-        Err(PmStatus::NAME)
-    );
+    assert_eq!(changed(shared.set_text("d.sum", TextKind::OneLine, "other")), Err(PmStatus::TEXT));
+    assert_eq!(changed(shared.set_text("t.other", TextKind::OneLine, "x")), Err(PmStatus::NAME));
     let mut context = context(&shared);
     let (one_line, help) = (TextKind::OneLine, TextKind::Help);
     let metadata = context.source().metadata();

@@ -7,7 +7,7 @@ mod source;
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Definitions, Engine, Session};
+use pmderive::engine::{Backend, ChangeError, Definitions, Engine, Session};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
@@ -22,6 +22,11 @@ pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<Definitions
         shared.register(name, text).expect("a good definition");
     }
     Arc::new(shared)
+}
+
+/// The outcome of a change of definitions, with libpcp's status.
+pub fn changed<T>(outcome: Result<T, ChangeError>) -> Result<T, PmStatus> {
+    outcome.map_err(|error| error.status())
 }
 
 pub fn context(shared: &Arc<Definitions>) -> Context {

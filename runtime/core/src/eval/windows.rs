@@ -353,14 +353,14 @@ impl State {
         let weight = if half_life > 0.0 { 1.0 - (-elapsed / half_life).exp2() } else { 1.0 };
         for (row, bits) in self.rows.iter_mut().zip(lanes) {
             let (before, value) = (f64::from_bits(row.running), f64::from_bits(*bits));
-            // An infinity or NaN would never leave the average again.
-            let is_old = row.joined != NEVER;
-            let next = match is_old {
-                // The present value would be lost beside an enormous one before.
-                true if weight == 1.0 => value,
-                true if (value - before).is_finite() => before + weight * (value - before),
-                true if before.is_finite() => before * (1.0 - weight) + value * weight,
-                _ => value,
+            // With a weight of 1, the value would be lost beside an enormous one before. An
+            // infinity or NaN would never leave the average again.
+            let next = if row.joined == NEVER || weight == 1.0 || !before.is_finite() {
+                value
+            } else if (value - before).is_finite() {
+                before + weight * (value - before)
+            } else {
+                before * (1.0 - weight) + value * weight
             };
             row.joined = 0;
             row.running = next.to_bits();

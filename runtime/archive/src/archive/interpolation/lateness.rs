@@ -13,7 +13,7 @@ use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
 use crate::archive::interpolation::lane::Cut;
-use crate::archive::interpolation::positions::{LaneId, TrackId};
+use crate::archive::interpolation::positions::LaneId;
 use crate::archive::interpolation::rules::Neighbour;
 use crate::archive::interpolation::track::Track;
 use crate::archive::interpolation::value::is_number;
@@ -37,8 +37,7 @@ impl Interpolator {
         if passed.start == self.coverage.first() {
             return false;
         }
-        let wanted: Vec<TrackId> = self.metrics.wanted.iter().flatten().copied().collect();
-        wanted.into_iter().all(|id| {
+        self.metrics.wanted.iter().flatten().all(|id| {
             let track = &mut self.metrics.tracks[id.index()];
             let candidates = &mut self.metrics.domains[track.domain.index()];
             candidates.move_to(cut.time);
