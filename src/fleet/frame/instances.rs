@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::model::InstId;
 use pmderive_runtime::positions;
+use rustc_hash::FxHashMap;
 
 use crate::fleet::labels::Labels;
 
@@ -27,6 +28,17 @@ pub struct Instances {
 }
 
 impl Instances {
+    /// Tells by the position of an instance whether the same instance comes again later. A
+    /// series has one value at a time: that of the last.
+    pub fn come_again(&self) -> impl Fn(usize) -> bool {
+        let last: FxHashMap<InstId, usize> = match self.ids.is_sorted_by(|one, next| one < next) {
+            true => FxHashMap::default(),
+            false => self.ids.iter().copied().zip(0..).collect(),
+        };
+        let ids = &self.ids;
+        move |at| last.get(&ids[at]).is_some_and(|last| *last != at)
+    }
+
     /// Bytes of memory, with the names and labels.
     pub fn bytes(&self) -> usize {
         /// Bytes of the two counters of an `Arc`.

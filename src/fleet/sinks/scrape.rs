@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pmderive_runtime::model::InstId;
 use pmderive_runtime::program::Status;
-use rustc_hash::FxHashMap;
 
 use super::names::{HostLabels, SeriesLabels, is_number, is_own, kind_of, safe_name};
 use super::newest_frames::HostFrame;
@@ -150,21 +148,15 @@ impl LabelTexts {
         if let Some(made) = self.made.get(&key) {
             return Rc::clone(made);
         }
-        let ids = &instances.ids;
-        // Prometheus refuses a scrape with two samples of a series.
-        let last: FxHashMap<InstId, usize> = match ids.is_sorted_by(|one, next| one < next) {
-            true => FxHashMap::default(),
-            false => ids.iter().copied().zip(0..).collect(),
-        };
+        let comes_again = instances.come_again();
         let mut text = |at: usize| {
-            if last.get(&ids[at]).is_some_and(|last| *last != at) {
-                return None;
-            }
             let series = SeriesLabels::new(&self.host.names, instances, at);
             self.left_out += series.left_out;
-            Some(labels(series.of_host(&self.host)).into())
+            labels(series.of_host(&self.host)).into()
         };
-        let made: Texts = (0..ids.len()).map(&mut text).collect();
+        let all = 0..instances.ids.len();
+        // Prometheus refuses a scrape with two samples of a series.
+        let made: Texts = all.map(|at| (!comes_again(at)).then(|| text(at))).collect();
         self.made.insert(key, Rc::clone(&made));
         made
     }

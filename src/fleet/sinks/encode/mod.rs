@@ -178,6 +178,9 @@ impl Encoder {
         at: Nanos,
     ) {
         let pieces = &template.pieces[pieces.clone()];
+        if pieces.is_empty() {
+            return;
+        }
         let size = |piece: &Piece| match piece {
             Piece::Own(range) => range.len(),
             Piece::Name => name.len(),

@@ -15,7 +15,8 @@ pub type Shape = Vec<(Giver, Box<str>)>;
 pub struct Template {
     pub bytes: Vec<u8>,
     pub pieces: Vec<Piece>,
-    /// The pieces of each instance, parallel to the identifiers.
+    /// The pieces of each instance, parallel to the identifiers. None for one that comes again,
+    /// as receivers refuse two samples of a series.
     pub series: Vec<Range<usize>>,
     /// Labels that were left out.
     pub left_out: usize,
@@ -88,8 +89,13 @@ impl Template {
             places[*at] = place;
         }
         let mut template = Template::default();
+        let comes_again = instances.come_again();
         for at in 0..instances.ids.len() {
             let begin = template.pieces.len();
+            if comes_again(at) {
+                template.series.push(begin..begin);
+                continue;
+            }
             let series = SeriesLabels::new(names, instances, at);
             template.left_out += series.left_out;
             let mut has_name = false;

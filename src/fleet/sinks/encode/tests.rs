@@ -177,6 +177,25 @@ fn only_what_the_sink_wants_is_sent_and_series_end() {
     );
 }
 
+/// Receivers refuse a message with two samples of a series.
+#[test]
+fn the_last_value_of_an_instance_is_sent() {
+    let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
+    let schema = Arc::new(Schema { metrics: [metric].into() });
+    let target = samples::target("web1:44321", Labels::default());
+    let named = Arc::into_inner(samples::named(&["a", "b", "a", "c"])).expect("not shared");
+    let twice = Arc::new(Instances { ids: [0, 1, 0, 2].into(), ..named });
+    let mut encoder = encoder(10);
+    let column = samples::column(&twice, &[5, 6, 7, 8]);
+    encoder.push(&samples::frame(&target, 1, &schema, &[column]));
+    encoder.push(&samples::stale(&target, 2, StaleReason::Vanished, &schema, vec![(0, twice)]));
+    let messages = messages(&mut encoder);
+    assert_eq!(messages[0].samples, 6);
+    let values: Vec<f64> =
+        decoded(&messages[0]).iter().map(|(_, bits, _)| f64::from_bits(*bits)).collect();
+    assert_eq!(values[..3], [6.0, 7.0, 8.0]);
+}
+
 #[test]
 fn messages_are_as_long_as_they_may_be() {
     let metric = samples::exported("n", ValueType::U64, Semantics::Instant, samples::sinks(&[3]));
