@@ -102,8 +102,13 @@ impl Clock for Signals {
 /// Makes a write beyond the limit of the size of files (`ulimit -f`) fail as on
 /// a full disk, instead of letting SIGXFSZ end the process.
 pub fn outlive_file_size_limit() {
+    outlive(SIGXFSZ);
+}
+
+/// Keeps a signal from ending the process.
+pub fn outlive(signal: i32) {
     // The flag is unused. If no handler can be installed, nothing changes.
-    let _ = flag::register(SIGXFSZ, Arc::default());
+    let _ = flag::register(signal, Arc::default());
 }
 
 /// True for a signal that the process ignored when it began.

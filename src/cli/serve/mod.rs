@@ -19,7 +19,7 @@ use crate::syntax::counted;
 
 use super::exit_status::ExitStatus;
 use super::messages::Messages;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::stop::Stop;
 use super::terminal::Purpose;
 pub use arguments::ServeArguments;
@@ -31,6 +31,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Runs the command.
 pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitStatus, Stop> {
     let origin = arguments.origin()?;
+    if !arguments.check {
+        // What makes a server read or open its files again does not end one that begins.
+        [SIGHUP, SIGUSR1].into_iter().for_each(signals::outlive);
+    }
     let mut loaded = load(&origin);
     tell(&mut loaded, messages);
     let Some(plan) = loaded.plan.take() else { return Ok(ExitStatus::Mistake) };

@@ -107,6 +107,25 @@ fn a_fifo_without_a_reader_keeps_nothing_from_beginning_or_ending() {
     serving.end();
 }
 
+/// Whatever asks for a reload need not know that the process has only begun.
+#[test]
+fn signals_that_come_early_do_not_end_it() {
+    let site = Site::new(1, LINES);
+    let (hosts, text) = (site.path("hosts.json"), site.fleet.targets());
+    std::fs::remove_file(&hosts).expect("a file");
+    assert!(Command::new("mkfifo").arg(&hosts).status().expect("a program").success());
+    let mut serving = site.start();
+    // It waits for its hosts once somebody can write them.
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&hosts).expect("a reader");
+    ["-HUP", "-USR1"].into_iter().for_each(|signal| serving.signal(signal));
+    std::io::Write::write_all(&mut writer, text.as_bytes()).expect("a reader");
+    site.write("hosts.json", &text);
+    drop(writer);
+    serving.log_with("watching");
+    serving.line_like(is_frame);
+    serving.end();
+}
+
 /// A file on a network can hang for hours.
 #[test]
 fn a_file_that_hangs_keeps_nothing_from_being_served_or_ending() {
