@@ -14,9 +14,11 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{self, HeaderValue};
+use hyper::http::response::Parts;
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
 use pmderive_runtime::proto::CertificateProblem;
+use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -219,6 +221,7 @@ impl HttpClient {
         if is_whole {
             self.connection = Some(connection);
         }
+        let said = redirection(&parts).unwrap_or(said);
         Ok(Response { status: parts.status.as_u16(), retry_after, said })
     }
 
@@ -240,7 +243,7 @@ impl HttpClient {
 
 /// The message for a failed encrypted connection, with advice.
 fn no_tls(error: &io::Error) -> String {
-    use rustls::Error::{InvalidCertificate, InvalidMessage};
+    use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
     match error.get_ref().and_then(|cause| cause.downcast_ref()) {
         Some(InvalidCertificate(problem)) => {
             let problem = match CertificateProblem::of(problem) {
@@ -256,8 +259,20 @@ fn no_tls(error: &io::Error) -> String {
         Some(InvalidMessage(_)) => {
             format!("TLS: {error}; does it speak TLS, or is its URL one of `http://`?")
         }
+        // Servers differ in the alert for a client without a certificate.
+        Some(AlertReceived(
+            AlertDescription::CertificateRequired | AlertDescription::BadCertificate,
+        )) => format!("TLS: {error}; it wants a certificate of its clients, and a sink has none"),
         _ => format!("TLS: {error}"),
     }
+}
+
+/// Where an answer redirects to, with advice. The query is omitted, as it may have a token.
+fn redirection(answer: &Parts) -> Option<String> {
+    let place = answer.headers.get(header::LOCATION).filter(|_| answer.status.is_redirection())?;
+    let place = String::from_utf8_lossy(place.as_bytes());
+    let place = place.split('?').next().unwrap_or_default();
+    Some(format!("it redirects to {place}; `url` of the sink must be the final place"))
 }
 
 async fn handshake(
@@ -288,6 +303,13 @@ fn told(error: hyper::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(error) = cause {
+        // A server may refuse a client only after the client's side of TLS is complete.
+        let of_tls = error.downcast_ref().filter(|error: &&io::Error| {
+            error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>())
+        });
+        if let Some(error) = of_tls {
+            return no_tls(error);
+        }
         text += &format!(": {error}");
         cause = error.source();
     }
@@ -346,6 +368,22 @@ mod tests {
         let plain = of(Error::InvalidMessage(InvalidMessage::InvalidContentType));
         assert!(plain.contains("`http://`"), "{plain}");
         assert_eq!(of(Error::DecryptError), "TLS: cannot decrypt peer's message");
+        let refused = of(Error::AlertReceived(AlertDescription::CertificateRequired));
+        assert!(
+            refused.ends_with("a certificate of its clients, and a sink has none"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn where_an_answer_redirects_to_is_told() {
+        let of = |status: u16, place: &str| {
+            let answer = hyper::Response::builder().status(status).header("location", place);
+            redirection(&answer.body(()).expect("an answer").into_parts().0)
+        };
+        let moved = of(308, "https://x/write?token=s3cret").expect("a redirection");
+        assert!(moved.starts_with("it redirects to https://x/write; `url`"), "{moved}");
+        assert_eq!(of(201, "https://x/"), None);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct Response {
     pub status: u16,
     /// Time after which to try again, if the receiver gives one.
     pub retry_after: Option<Duration>,
-    /// The first line of the answer's text, unchanged.
+    /// Where it redirects to, or else the first line of its text, unchanged.
     pub said: String,
 }
 
