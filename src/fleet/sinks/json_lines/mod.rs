@@ -157,12 +157,16 @@ impl<W: World> Writer<W> {
         self.ring.abandon();
     }
 
-    /// Opens the file again. If that fails, the old one stays open.
-    fn open(&mut self) {
+    /// Opens the file again. If that fails, the old one stays open, and the result is false.
+    fn open(&mut self) -> bool {
         match W::open(self.path.as_deref()) {
             Ok(out) => self.out = out,
-            Err(problem) => self.tell(Attempt::Open, &problem.to_string()),
+            Err(problem) => {
+                self.tell(Attempt::Open, &problem.to_string());
+                return false;
+            }
         }
+        true
     }
 
     /// Writes whole lines, with retries. Meanwhile the ring fills, and drops its oldest events.
@@ -172,8 +176,7 @@ impl<W: World> Writer<W> {
         let mut left = lines;
         let begun = Instant::now();
         while !left.is_empty() {
-            if self.state.is_to_reopen.swap(false, Ordering::Relaxed) {
-                self.open();
+            if self.state.is_to_reopen.swap(false, Ordering::Relaxed) && self.open() {
                 // Each line is whole in one of the files.
                 let done = lines.len() - left.len();
                 let begun = lines[..done].iter().rposition(|byte| *byte == b'\n');
