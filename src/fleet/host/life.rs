@@ -11,6 +11,7 @@ use crate::escape;
 use crate::fleet::condition::{HostError, Latest, State};
 use crate::fleet::frame::StaleReason;
 use crate::fleet::numbers::Reason;
+use crate::fleet::sinks::inlet::Message;
 use crate::fleet::slot::{Due, Slot};
 use crate::fleet::world::World;
 
@@ -121,7 +122,8 @@ impl<W: World> Host<W> {
         self.end(StaleReason::Missed, now, turn);
         // The fleet's thread has forgotten slots that are long over.
         for slot in (first.0..next.0).rev().take(16) {
-            shared.outlets.borrow().missed(&orders.target, Slot(slot));
+            let message = Message::Missed(Arc::clone(&orders.target), Slot(slot));
+            shared.outlets.borrow().tell(message);
         }
     }
 
@@ -146,7 +148,8 @@ impl<W: World> Host<W> {
             Ok(_) => shared.numbers.answered.add(1),
             Err(failure) => {
                 shared.numbers.failed(failure.reason);
-                shared.outlets.borrow().failed(&orders.target, slot);
+                let message = Message::Failed(Arc::clone(&orders.target), slot);
+                shared.outlets.borrow().tell(message);
                 self.failed(failure, now, turn);
             }
         }

@@ -7,7 +7,7 @@ use pmderive_runtime::locks::lock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::held_bytes::HeldBytes;
-use super::outlets::{Outlet, Outlets};
+use super::outlets::Outlets;
 use crate::fleet::frame::Event;
 use crate::fleet::numbers::FleetNumbers;
 use crate::fleet::plan::FleetPlan;
@@ -70,16 +70,6 @@ impl Inlet {
         lock(&self.waiting).bytes()
     }
 
-    /// Notes that a host gave no correct answer before the deadline of a slot.
-    pub fn failed(&self, target: &Arc<Target>, slot: Slot) {
-        self.tell(Message::Failed(Arc::clone(target), slot));
-    }
-
-    /// Notes that a slot of a host was never begun.
-    pub fn missed(&self, target: &Arc<Target>, slot: Slot) {
-        self.tell(Message::Missed(Arc::clone(target), slot));
-    }
-
     /// Passes on a message of the server, for which there is always room.
     pub fn order(&self, message: Message) {
         // A thread that is gone needs no messages.
@@ -87,7 +77,7 @@ impl Inlet {
     }
 
     /// Passes on a message of a host, if there is room for it.
-    fn tell(&self, message: Message) {
+    pub fn tell(&self, message: Message) {
         let mut held = lock(&self.waiting);
         held.add_bytes(size_of::<Message>());
         if let Message::Event(event) = &message {
@@ -101,12 +91,6 @@ impl Inlet {
         } else {
             self.order(message);
         }
-    }
-}
-
-impl Outlet for Inlet {
-    fn push(&self, event: &Arc<Event>) {
-        self.tell(Message::Event(Arc::clone(event)));
     }
 }
 

@@ -4,11 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::inlet::Inlet;
+use super::inlet::{Inlet, Message};
 use super::sink_set::{SinkPlace, SinkSet};
 use crate::fleet::frame::Event;
-use crate::fleet::slot::Slot;
-use crate::fleet::targets::target::Target;
 
 /// The inlet of a sink.
 pub trait Outlet: Send + Sync {
@@ -44,22 +42,15 @@ impl Outlets {
                 outlet.push(&event);
             }
         }
-        if let Some(fleet) = self.fleet.as_ref().filter(|_| sinks.overlaps(SinkSet::FLEET)) {
-            fleet.push(&event);
+        if sinks.overlaps(SinkSet::FLEET) {
+            self.tell(Message::Event(event));
         }
     }
 
-    /// Tells the fleet's thread that a slot of a host failed.
-    pub fn failed(&self, target: &Arc<Target>, slot: Slot) {
+    /// Passes a message of a host to the fleet's thread, if there is one.
+    pub fn tell(&self, message: Message) {
         if let Some(fleet) = &self.fleet {
-            fleet.failed(target, slot);
-        }
-    }
-
-    /// Tells the fleet's thread that a slot of a host was never begun.
-    pub fn missed(&self, target: &Arc<Target>, slot: Slot) {
-        if let Some(fleet) = &self.fleet {
-            fleet.missed(target, slot);
+            fleet.tell(message);
         }
     }
 }
