@@ -22,6 +22,9 @@ const USAGE: &str = "fake-fleet [OPTION VALUE]...
   --port P            port of the loopback device (a free one)
   --classes N         kinds of hosts (20)
   --seed N            what all is drawn by (1)
+  --singles N         metrics with one value (70)
+  --domains N         instance domains (6)
+  --per-domain N      metrics over each domain (5)
   --instances A-B     instances of a domain (1-19)
   --churning SHARE    of the hosts change an instance every second (0)
   --dripping SHARE    answer fetches with a byte a second (0)
@@ -61,6 +64,9 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--port" => *port = value.parse()?,
             "--classes" => plan.classes = value.parse()?,
             "--seed" => plan.seed = value.parse()?,
+            "--singles" => plan.singles = value.parse()?,
+            "--domains" => plan.domains = value.parse()?,
+            "--per-domain" => plan.per_domain = value.parse()?,
             "--instances" => {
                 let (least, most) = value.split_once('-').ok_or(USAGE)?;
                 plan.instances = least.parse()?..=most.parse()?;

@@ -127,7 +127,8 @@ impl Plan {
             Kind::Counter | Kind::Bytes => Semantics::Counter,
         };
         let desc = MetricDesc {
-            pmid: Pmid::new(AGENT, class, number),
+            // A cluster has room for 1024 metrics.
+            pmid: Pmid::new(AGENT, class + self.classes.max(1) * (number >> 10), number & 0x3ff),
             value_type: self.form(class, number).value_type(),
             indom: domain.map(|domain| self.indom(domain)),
             semantics,
