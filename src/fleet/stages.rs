@@ -50,7 +50,7 @@ pub fn across<'g>(
             .metrics
             .iter()
             .filter_map(|metric| ExportedMetric::of(metric, SinkSet::NONE, None));
-        aggregates.announce(&Schema { metrics: metrics.collect() });
+        aggregates.announce(&Schema::sorted(metrics.map(|metric| (metric, ()))).0);
     }
     Ok(aggregates)
 }
@@ -69,7 +69,7 @@ pub fn different_groups(definitions: &Arc<FleetDefinitions>, language: Language)
         help: None,
         sinks: SinkSet::NONE,
     });
-    aggregates.announce(&Schema { metrics: numbers.collect() });
+    aggregates.announce(&Schema::sorted(numbers.map(|metric| (metric, ()))).0);
     let mut found = beyond_texts(&aggregates);
     found.retain(|one| one.code == Code::IndomMismatch);
     for label in found.since_mut(0).iter_mut().flat_map(|one| &mut one.labels) {

@@ -14,7 +14,7 @@ use pmderive_runtime::program::Status;
 use rustc_hash::FxHashMap;
 
 use super::MAX_GRACE;
-use super::aggregate::{AggregateId, GroupingId};
+use super::aggregate::GroupingId;
 use super::carry::{CarriedPositions, carry};
 use super::classes::Classes;
 use super::definitions::FleetDefinitions;
@@ -35,8 +35,6 @@ const MAX_OPEN: usize = MAX_GRACE as usize + 2;
 #[derive(Debug)]
 pub struct Collector {
     definitions: Arc<FleetDefinitions>,
-    /// The aggregates of each operand.
-    by_operand: Per<OperandId, Box<[AggregateId]>>,
     references: References,
     /// The operands that the hosts of each group have.
     had: Per<GroupId, Per<OperandId, bool>>,
@@ -76,7 +74,6 @@ impl Collector {
     /// A collector for a fleet without hosts.
     pub fn new(definitions: Arc<FleetDefinitions>) -> Collector {
         Collector {
-            by_operand: by_operand(&definitions),
             references: Per::all(definitions.operands.len(), None),
             had: Per::default(),
             hosts: Per::default(),
@@ -106,7 +103,6 @@ impl Collector {
     pub fn follow(&mut self, definitions: Arc<FleetDefinitions>, targets: &[Arc<Target>]) {
         let CarriedPositions { operands, .. } =
             CarriedPositions::between(&self.definitions, &definitions);
-        self.by_operand = by_operand(&definitions);
         self.references = carry(std::mem::take(&mut self.references), &operands);
         for host in self.hosts.iter_mut() {
             host.members = carry(std::mem::take(&mut host.members), &operands);
@@ -303,7 +299,6 @@ impl Collector {
             let shard = Shard {
                 number,
                 definitions: &self.definitions,
-                by_operand: &self.by_operand,
                 references: &self.references,
                 had: &self.had,
                 classes: &self.classes,
@@ -357,15 +352,6 @@ impl Collector {
         new.hosts.resize_with(self.hosts.len(), HostSlot::default);
         new
     }
-}
-
-/// The aggregates that take each operand.
-fn by_operand(definitions: &FleetDefinitions) -> Per<OperandId, Box<[AggregateId]>> {
-    let of = |operand: OperandId| {
-        let all = definitions.aggregates.enumerate();
-        all.filter(|(_, one)| one.operand == operand).map(|(at, _)| at).collect()
-    };
-    definitions.operands.positions().map(of).collect()
 }
 
 /// True for a column with at least one value, and as many values as instances.

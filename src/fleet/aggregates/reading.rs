@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aggregate::{Aggregate, AggregateId, Function};
 use super::definitions::FleetDefinitions;
 use super::evaluate::{counts_of_hosts, of_hosts_counted};
 use super::host_metrics::HostMetrics;
+use super::operand::OperandId;
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::engine::{Registered, Registry};
@@ -33,6 +34,8 @@ pub struct Operand {
     pub name: Arc<str>,
     /// The expression, if hosts compute it for aggregates alone.
     pub computed: Option<Arc<Registered>>,
+    /// The aggregates that take it, ascending.
+    pub aggregates: Vec<AggregateId>,
 }
 
 /// A metric that is 1 for groups whose members have not changed.
@@ -50,6 +53,9 @@ pub(super) struct Reader<'r> {
     hosts: &'r HostMetrics<'r>,
     diagnostics: &'r mut Diagnostics,
     by_text: FxHashMap<Box<str>, AggregateId>,
+    by_name: FxHashMap<Arc<str>, OperandId>,
+    /// Names of the metrics about unchanged members.
+    unchanged: FxHashSet<Box<str>>,
     found: FleetDefinitions,
     /// The aggregates that each definition needs, direct or not.
     used: FxHashMap<Arc<str>, Vec<AggregateId>>,
@@ -88,10 +94,18 @@ impl<'r> Reader<'r> {
         hosts: &'r HostMetrics<'r>,
         diagnostics: &'r mut Diagnostics,
     ) -> Reader<'r> {
-        let (by_text, used) = (FxHashMap::default(), FxHashMap::default());
-        let found = FleetDefinitions::none(registry.language());
-        let current = Arc::default();
-        Reader { registry, hosts, diagnostics, by_text, found, used, current, untold: 0 }
+        Reader {
+            registry,
+            hosts,
+            diagnostics,
+            by_text: FxHashMap::default(),
+            by_name: FxHashMap::default(),
+            unchanged: FxHashSet::default(),
+            found: FleetDefinitions::none(registry.language()),
+            used: FxHashMap::default(),
+            current: Arc::default(),
+            untold: 0,
+        }
     }
 
     /// The parts of all definitions.
@@ -248,7 +262,7 @@ impl<'r> Reader<'r> {
             expr.push(NodeKind::Metric(name.into()), span);
             Arc::new(Registered::unnamed(expr, span))
         });
-        Some(Operand { name: Arc::from(name), computed })
+        Some(Operand { name: Arc::from(name), computed, aggregates: Vec::new() })
     }
 
     /// True for an operand of an aggregate without `by` that can only belong to hosts. It has
@@ -325,7 +339,8 @@ impl<'r> Reader<'r> {
             }
         }
         let name: Arc<str> = print_expr(&expr).into();
-        Operand { name, computed: Some(Arc::new(Registered::unnamed(expr, span))) }
+        let computed = Some(Arc::new(Registered::unnamed(expr, span)));
+        Operand { name, computed, aggregates: Vec::new() }
     }
 
     /// The aggregate across hosts at a node, if there is one.
@@ -377,8 +392,8 @@ impl<'r> Reader<'r> {
         }
         let FleetDefinitions { aggregates, operands, groupings, labels: known_labels, .. } =
             &mut self.found;
-        let known = operands.position(|one| one.name == call.operand.name);
-        let operand = known.unwrap_or_else(|| operands.push(call.operand));
+        let known = self.by_name.entry(Arc::clone(&call.operand.name));
+        let operand = *known.or_insert_with(|| operands.push(call.operand));
         for label in call.labels {
             if known_labels.iter().all(|known| known.value != label.value) {
                 known_labels.push(label.clone());
@@ -390,6 +405,7 @@ impl<'r> Reader<'r> {
         let (function, span) = (call.function, call.span);
         let new = Aggregate { text: text.clone(), function, operand, grouping, span };
         let at = aggregates.push(new);
+        operands[operand].aggregates.push(at);
         self.by_text.insert(text, at);
         at
     }
@@ -405,14 +421,11 @@ impl<'r> Reader<'r> {
         if aggregates.is_empty() {
             return None;
         }
-        let known = unchanged.iter().find(|one| *one.aggregates == *aggregates);
-        if let Some(one) = known {
-            return Some(one.name.clone());
-        }
         let texts: Vec<&str> = aggregates.iter().map(|at| &*all[*at].text).collect();
         let name: Box<str> = format!("unchanged members of {}", texts.join(", ")).into();
-        let aggregates = aggregates.into();
-        unchanged.push(Unchanged { name: name.clone(), aggregates });
+        if self.unchanged.insert(name.clone()) {
+            unchanged.push(Unchanged { name: name.clone(), aggregates: aggregates.into() });
+        }
         Some(name)
     }
 

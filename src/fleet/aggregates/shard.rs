@@ -12,6 +12,7 @@ use super::groups::GroupKey;
 use super::hosts::{Host, HostSlot, KeyId, Keys, Members, State};
 use super::operand::{Action, Kind, OperandId, References, convert, kind_of};
 use super::partial::{Hosts, Partial, Ranked, Ranking, Values};
+use super::reading::Operand;
 use crate::fleet::targets::target::GroupId;
 
 /// Partial aggregates of one virtual shard in one slot.
@@ -31,8 +32,6 @@ pub struct Shard<'s> {
     pub number: u8,
     /// The definitions.
     pub definitions: &'s FleetDefinitions,
-    /// The aggregates of each operand.
-    pub by_operand: &'s Per<OperandId, Box<[AggregateId]>>,
     /// Metadata of operands.
     pub references: &'s References,
     /// The operands that the hosts of each group have.
@@ -60,7 +59,7 @@ pub struct Scratch {
 impl Shard<'_> {
     /// Computes the partial aggregates.
     pub fn partials(&self, scratch: &mut Scratch, out: &mut ShardPartials) {
-        let Shard { number, definitions, by_operand, references, classes, keys, .. } = *self;
+        let Shard { number, definitions, references, classes, keys, .. } = *self;
         let (hosts, slots) = (self.hosts, self.slots);
         out.shard = number;
         out.groups.resize_with(keys.len(), Vec::new);
@@ -84,7 +83,9 @@ impl Shard<'_> {
         }
         let aggregates = &definitions.aggregates;
         out.partials.resize_with(aggregates.len(), Vec::new);
-        for (operand, its_aggregates) in by_operand.enumerate() {
+        for (operand, Operand { aggregates: its_aggregates, .. }) in
+            definitions.operands.enumerate()
+        {
             let kind = kind_of(references, operand);
             for at in its_aggregates {
                 let Function::Ranked { k, top } = aggregates[*at].function else { continue };

@@ -15,6 +15,7 @@ use super::aggregate::{AggregateId, GroupingId};
 use super::carry::StableNumbers;
 use super::definitions::FleetDefinitions;
 use super::operand::{OperandId, Reference};
+use super::reading::Operand;
 use crate::fleet::frame::columns::write_numbers;
 
 /// The fleet.
@@ -212,21 +213,18 @@ pub fn know(
     operand: OperandId,
     reference: &Reference,
 ) -> bool {
-    let name = &definitions.operands[operand].name;
+    let Operand { name, aggregates, .. } = &definitions.operands[operand];
     let pmid = identifiers.pmid(MetricId::of_operand(definitions, operand));
     if source.metadata().desc(pmid).is_some() {
         return false;
     }
-    for (at, aggregate) in definitions.aggregates.enumerate() {
-        if aggregate.operand == operand
-            && let Some(outcome) = aggregate.function.desc(reference)
-        {
-            let metric = MetricId::of_aggregate(at);
-            let desc =
-                outcome.desc(identifiers.pmid(metric), identifiers.domain_of(definitions, at));
-            source.feed().metrics[metric].value_type = outcome.value_type;
-            source.metadata().add_metric(aggregate.text.clone(), desc);
-        }
+    for at in aggregates {
+        let aggregate = &definitions.aggregates[*at];
+        let Some(outcome) = aggregate.function.desc(reference) else { continue };
+        let metric = MetricId::of_aggregate(*at);
+        let desc = outcome.desc(identifiers.pmid(metric), identifiers.domain_of(definitions, *at));
+        source.feed().metrics[metric].value_type = outcome.value_type;
+        source.metadata().add_metric(aggregate.text.clone(), desc);
     }
     // It is there for `defined()`; nothing fetches it.
     let desc = reference.desc(pmid, Some(InDom::new(DOMAIN, 1 << 21)));

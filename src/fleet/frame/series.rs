@@ -93,11 +93,10 @@ impl LatestFrame {
         let is_same_host = self.host_labels == next.host_labels;
         let mut ended = EndedSeries::default();
         for (before, (_, instances)) in self.schema.metrics.iter().zip(self.heads.iter()) {
-            let metrics = &next.schema.metrics;
-            let found = metrics.binary_search_by(|one| one.name.cmp(&before.name));
-            let now = found.ok().filter(|_| is_same_host).and_then(|at| {
+            let found = next.schema.find(&before.name).filter(|_| is_same_host);
+            let now = found.and_then(|(at, metric)| {
                 let (_, instances) = next.columns.heads().get(at)?;
-                Some((&metrics[at], instances))
+                Some((metric, instances))
             });
             ended.compare((before, instances), now);
         }

@@ -13,8 +13,8 @@ fn mistakes_in_definitions_over_a_fleet() {
     let mut fleet = aggregates(&definitions.into());
     assert!(fleet.evaluation.diagnostics().is_empty(), "nothing is known of hosts yet");
     fleet.announce(&schema([
-        exported("shop.rate", ValueType::F64, Semantics::Instant, "count / sec"),
         exported("shop.name", ValueType::String, Semantics::Discrete, ""),
+        exported("shop.rate", ValueType::F64, Semantics::Instant, "count / sec"),
         exported("shop.size", ValueType::U64, Semantics::Instant, "byte"),
     ]));
     diagnostics.extend(fleet.evaluation.diagnostics().iter().cloned());
