@@ -183,16 +183,22 @@ impl GoesOn {
         if let Some((_, _, group)) = seen.find(is_it) {
             return Arc::clone(group);
         }
-        let group = if known.is_same(&new) {
-            Arc::clone(known)
-        } else if known.selection == new.selection {
-            Arc::new(PlannedGroup { selection: Arc::clone(&known.selection), ..(*new).clone() })
-        } else {
-            Arc::clone(&new)
+        let group = match known.is_same(&new) {
+            true => Arc::clone(known),
+            false => Arc::new(PlannedGroup {
+                selection: same(&known.selection, &new.selection),
+                exports: same(&known.exports, &new.exports),
+                ..(*new).clone()
+            }),
         };
         self.0.push((Arc::clone(known), new, Arc::clone(&group)));
         group
     }
+}
+
+/// The old value if both are equal, so that hosts keep what they are bound to.
+fn same<T: PartialEq + ?Sized>(known: &Arc<T>, new: &Arc<T>) -> Arc<T> {
+    Arc::clone(if known == new { known } else { new })
 }
 
 impl Thread {
@@ -249,6 +255,50 @@ async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>
                 *shared.outlets.borrow_mut() = outlets;
                 shared.set_limits(limits);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::plan::{Origin, load};
+    use crate::fleet::targets::target::GroupId;
+
+    /// Hosts compare addresses in each slot, and bind again where these differ.
+    #[test]
+    fn a_group_keeps_the_lists_that_a_new_plan_does_not_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("hosts.json", "[{\"targets\": [\"web1\"]}]");
+        let planned = |definition: &str, interval: &str, export: &str| {
+            write("a.conf", definition);
+            write(
+                "serve.toml",
+                &format!(
+                    "listen = '127.0.0.1:0'\ninterval = '{interval}'\n[[group]]\nname = 'g'\n\
+                     targets = ['hosts.json']\ndefinitions = ['a.conf']\nexport = ['a.*']\n\
+                     [[sink]]\nkind = 'prometheus'\nexport = ['{export}']\n"
+                ),
+            );
+            let mut loaded = load(&Origin::File(folder.path().join("serve.toml")));
+            let report = loaded.report();
+            Arc::clone(&loaded.plan.expect(&report).groups[GroupId(0)])
+        };
+        let texts = ["a.b = hinv.ncpu\na.c = 1\n", "a.b = hinv.ndisk\na.c = 1\n"];
+        let known = planned(texts[0], "10 sec", "*");
+        for (text, interval, export, are_kept) in [
+            (texts[0], "10 sec", "*", (true, true)),
+            (texts[0], "20 sec", "*", (true, true)),
+            (texts[1], "10 sec", "*", (false, true)),
+            (texts[0], "10 sec", "a.b", (true, false)),
+        ] {
+            let group = GoesOn::default().group(&known, planned(text, interval, export));
+            let selection = Arc::ptr_eq(&group.selection, &known.selection);
+            let exports = Arc::ptr_eq(&group.exports, &known.exports);
+            assert_eq!((selection, exports), are_kept, "{text}{interval} {export}");
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<ExitSt
         for problem in Server::unusable_files(&plan) {
             messages.warning(&problem);
         }
-        let exports = plan.groups.iter().flat_map(|group| &group.exports);
+        let exports = plan.groups.iter().flat_map(|group| &*group.exports);
         let exported = exports.filter(|export| export.is_chosen).count();
         let line = format!(
             "{} in {}, {}, {} exported, {}\n",

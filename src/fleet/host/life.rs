@@ -231,7 +231,7 @@ mod tests {
             defined: 0,
             texts: Arc::default(),
             selection: Arc::new(nothing),
-            exports: Vec::new(),
+            exports: Arc::default(),
             told: Default::default(),
         });
         let engine = Arc::new(Engine::new(USUAL, Backend::Interp));

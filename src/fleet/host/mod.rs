@@ -42,12 +42,12 @@ use super::frame::{Event, Frame, StaleReason};
 use super::labels::Labels;
 use super::log::Limiter;
 use super::numbers::HostNumbers;
-use super::plan::PlannedGroup;
+use super::plan::{Export, PlannedGroup};
 use super::sinks::outlets::Outlets;
 use super::slot::{Nanos, Slot};
 use super::targets::target::Target;
 use super::world::World;
-use crate::engine::{Compiled, Engine, Retry};
+use crate::engine::{Compiled, Engine, Retry, Selection};
 use crate::escape;
 use columns::{FoundColumns, FoundHeads, InstanceLimit};
 use failure::Failure;
@@ -199,6 +199,9 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs
 struct Bound {
     evaluator: Evaluator,
     compiled: Arc<Compiled>,
+    /// The definitions and exports of the group that the host was bound for.
+    selection: Arc<Selection>,
+    exports: Arc<[Export]>,
     /// Epoch of the metadata that they were bound to.
     epoch: u64,
     /// The next look for metrics that the host lacks.
@@ -352,8 +355,9 @@ impl<W: World> Host<W> {
         self.bound.as_ref().is_some_and(|bound| {
             bound.epoch == self.context.metadata_epoch()
                 && !bound.retry.is_some_and(|retry| retry.is_due(Instant::now()))
-                && bound.compiled.selection() == &group.selection
-                && bound.view.is_of(group)
+                // The next plan keeps the lists that are equal, so addresses tell.
+                && Arc::ptr_eq(&bound.selection, &group.selection)
+                && Arc::ptr_eq(&bound.exports, &group.exports)
         })
     }
 
@@ -394,8 +398,17 @@ impl<W: World> Host<W> {
             shared.tell(|| tracing::info!(group, host, kind, "unlike most: {words}"));
         }
         let has_names = false;
-        let bound = Bound { evaluator, compiled, epoch, retry, has_names, view, host_labels };
-        self.bound = Some(bound);
+        self.bound = Some(Bound {
+            evaluator,
+            compiled,
+            selection: Arc::clone(selection),
+            exports: Arc::clone(&orders.group.exports),
+            epoch,
+            retry,
+            has_names,
+            view,
+            host_labels,
+        });
         Ok(())
     }
 

@@ -26,7 +26,7 @@ pub struct View {
     pub sinks: SinkSet,
     /// A number of the kind of hosts.
     pub kind: u64,
-    exports: Vec<Export>,
+    exports: Arc<[Export]>,
 }
 
 /// The output that an exported metric has its values from.
@@ -87,14 +87,7 @@ impl Views {
         let schema = self.schemas.intern(schema);
         let sinks = schema.sinks();
         let kind = compiled.kind();
-        View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }
-    }
-}
-
-impl View {
-    /// True if the view has the exports of a group.
-    pub fn is_of(&self, group: &PlannedGroup) -> bool {
-        self.exports == group.exports
+        View { schema, outputs: outputs.into(), sinks, kind, exports: Arc::clone(&group.exports) }
     }
 }
 

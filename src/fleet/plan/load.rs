@@ -297,7 +297,7 @@ impl LoadedPlan {
             selection: Arc::new(Selection::new(registry, &chosen)),
             defined: registry.all().len(),
             texts,
-            exports,
+            exports: exports.into(),
             told: Default::default(),
         }
     }
@@ -332,7 +332,7 @@ impl LoadedPlan {
 
 /// The operands of definitions over the fleet that the hosts of a group have.
 fn had(group: &PlannedGroup, definitions: &FleetDefinitions) -> Per<OperandId, bool> {
-    let all = group.selection.chosen().zip(&group.exports);
+    let all = group.selection.chosen().zip(&*group.exports);
     let taken = all.filter(|(_, export)| export.sinks.overlaps(SinkSet::FLEET));
     let names: HashSet<&str> = taken.map(|(one, _)| &*one.name).collect();
     definitions.operands.iter().map(|operand| names.contains(&*operand.name)).collect()
@@ -345,7 +345,7 @@ fn check_exports(
     fleet: Option<&FleetPlan>,
     diagnostics: &mut Diagnostics,
 ) {
-    let all = groups.iter().flat_map(|group| group.selection.chosen().zip(&group.exports));
+    let all = groups.iter().flat_map(|group| group.selection.chosen().zip(&*group.exports));
     let chosen = all.filter(|(_, export)| export.is_chosen);
     let of_hosts: Vec<(&Registered, SinkSet)> =
         chosen.map(|(one, export)| (one, export.sinks)).collect();
@@ -397,7 +397,7 @@ fn idle(
             warn(group.span, message, &format!("name metrics in its `export`, or {marks}"));
         }
     }
-    let of_groups = groups.iter().flat_map(|group| &group.exports).map(|export| export.sinks);
+    let of_groups = groups.iter().flat_map(|group| &*group.exports).map(|export| export.sinks);
     let of_fleet = fleet.iter().flat_map(|fleet| fleet.exports.values().copied());
     let served = of_groups.chain(of_fleet).fold(SinkSet::NONE, SinkSet::union);
     for (place, sink) in (0..).map(SinkPlace).zip(&config.sinks) {

@@ -60,7 +60,7 @@ pub struct PlannedGroup {
     /// aggregates.
     pub selection: Arc<Selection>,
     /// The export of each definition, parallel to the selection.
-    pub exports: Vec<Export>,
+    pub exports: Arc<[Export]>,
     /// Mistakes of its definitions that were logged.
     pub told: ToldMistakes,
 }
@@ -131,7 +131,8 @@ impl Plan {
         };
         // Only the plan holds the groups so far, so each can be changed.
         let groups = self.groups.iter_mut().filter_map(Arc::get_mut);
-        let of_groups = groups.flat_map(|group| &mut group.exports).map(|one| &mut one.sinks);
+        let of_groups = groups.flat_map(|group| Arc::make_mut(&mut group.exports));
+        let of_groups = of_groups.map(|one| &mut one.sinks);
         let of_fleet = self.fleet.iter_mut().flat_map(|fleet| fleet.exports.values_mut());
         of_groups.chain(of_fleet).for_each(|sinks| *sinks = placed(*sinks));
     }
