@@ -130,6 +130,60 @@ fn metadata_that_are_half_written_are_no_damage() {
     }
 }
 
+/// Damage, and a volume that is compressed, do not end the wait; the loss of the file does.
+#[test]
+fn a_followed_archive_is_damaged_compressed_and_removed() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let read = |suffix: &str| std::fs::read(own.with_extension(suffix)).expect("it is there");
+    let (metadata, volume) = (read("meta"), read("0"));
+    // The offset of the fifth record, of the mark, and of the record behind it.
+    let (fifth, mark, after_mark) = (100_884, 172_944, 172_968);
+    for step in [&[][..], &["-t", "1"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().join("a");
+        let first = base.with_extension("0");
+        append(&base.with_extension("meta"), &metadata);
+        append(&first, &volume[..fifth]);
+        let archive = base.to_str().expect("a plain path");
+        let asked = ["eval", "-a", archive, "--format", "csv", "--follow", "kernel.all.pswitch"];
+        let mut followed = pmderive(&[&asked[..], step].concat());
+        let followed = followed.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Running(followed.spawn().expect("the command"));
+        let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+        let mut read_to = |time: &str| {
+            let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(time)));
+            assert!(line.is_some(), "{step:?} {time}");
+        };
+        read_to(":26:43");
+        // A record whose length is impossible, and good ones behind it.
+        append(&first, &[0, 0, 0, 7]);
+        append(&first, &volume[fifth + 4..mark]);
+        read_to(":26:47");
+        let mut label = volume[..808].to_vec();
+        label[24..28].copy_from_slice(&1_i32.to_be_bytes());
+        append(&base.with_extension("1"), &label);
+        append(&base.with_extension("1"), &volume[mark..after_mark]);
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let plain = std::fs::read(&first).expect("it is there");
+        append(
+            &base.with_extension("0.zst"),
+            &ruzstd::encoding::compress_to_vec(&plain[..], level),
+        );
+        std::fs::remove_file(&first).expect("it is there");
+        append(&base.with_extension("1"), &volume[after_mark..]);
+        read_to(":27:05");
+        std::fs::remove_file(base.with_extension("1")).expect("it is there");
+        let mut told = String::new();
+        child.0.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+        assert_eq!(child.0.wait().expect("it ends").code(), Some(3), "{told}");
+        let (damage, loss) =
+            ("a.0: at byte 100884: data record: its length, 7, is", "a.1: No such");
+        assert_eq!(told.matches(damage).count(), 1, "{step:?} {told}");
+        assert_eq!(told.matches(loss).count(), 1, "{step:?} {told}");
+        assert_eq!(told.lines().count(), 2, "{step:?} {told}");
+    }
+}
+
 /// What is appended at a time, in seconds: values of `old` by instance and of
 /// `new`, or a mark if there are none; and the lines that follow from it.
 type Step<'s> = (i64, &'s [(i32, u32)], Option<u32>, &'s [&'s str]);

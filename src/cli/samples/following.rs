@@ -123,8 +123,8 @@ impl Follower {
     }
 
     /// Waits until something was appended to the archive. Returns false if nothing was appended for
-    /// too long. Then the archive is no longer followed, and the withheld records can be read. The
-    /// wait also ends when the clock is over.
+    /// too long, or if nothing can be any more. Then the archive is no longer followed, and the
+    /// withheld records can be read. The wait also ends when the clock is over.
     ///
     /// # Errors
     /// The archive cannot be read, or nobody reads the output.
@@ -135,7 +135,7 @@ impl Follower {
                 self.found = clock.now();
                 return Ok(true);
             }
-            if self.is_over(clock.now()) {
+            if self.is_over(clock.now()) || !archive.can_grow() {
                 archive.stop_following()?;
                 return Ok(false);
             }

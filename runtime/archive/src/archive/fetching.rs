@@ -383,7 +383,8 @@ impl ArchiveContext {
         let is_damage = may_pass && error.status() != PmStatus::LOGOVERLAP;
         let is_passed = match (&mut self.interpolator, self.mode) {
             (Some(interpolator), Mode::Interpolated { .. }) => {
-                interpolator.take_passed().is_some_and(|goes_on| goes_on || are_several)
+                let may_go_on = are_several || self.following.is_some();
+                interpolator.take_passed().is_some_and(|goes_on| goes_on || may_go_on)
             }
             _ => is_damage && self.records.take_lost(),
         };
@@ -398,7 +399,7 @@ impl ArchiveContext {
     /// True for times after the last record. The end is looked up only for a time that
     /// is clearly later than the last known end.
     fn is_past_end(&mut self, seconds: f64) -> Result<bool, SourceError> {
-        if self.known_end.is_none() {
+        if self.known_end.is_none() && self.passing != Passing::Nothing {
             // If there is no record at all, damage is an error and is not skipped.
             self.extent()?;
         }
@@ -413,6 +414,8 @@ impl ArchiveContext {
             {
                 known
             }
+            // To libpcp, an archive whose end it cannot find is over.
+            Err(_) if self.passing == Passing::Nothing => return Ok(true),
             end => end?,
         };
         self.known_end = Some(end);
@@ -425,7 +428,11 @@ impl ArchiveContext {
 
     /// Seconds from the start to the end of the archive; 0 if it has no record.
     fn extent(&mut self) -> Result<f64, SourceError> {
-        match self.end_time() {
+        let end = match self.passing {
+            Passing::Nothing => self.indexed_end_time(),
+            Passing::AmongSeveral | Passing::Everything => self.end_time(),
+        };
+        match end {
             Ok(end) => Ok(end.seconds_since(self.label.start)),
             Err(error) => match self.records.another()?.next()? {
                 None => Ok(0.0),

@@ -62,9 +62,18 @@ impl Member {
         }
     }
 
+    /// Opens the file, also if it was compressed since it was found.
     pub(super) fn open(&self) -> io::Result<Box<dyn Bytes>> {
         match self {
-            Member::File { path, compression, expansions } => expansions.open(path, *compression),
+            Member::File { path, compression, expansions } => {
+                match expansions.open(path, *compression) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        let (path, compression) = Compression::of_missing(path).ok_or(error)?;
+                        expansions.open(&path, compression)
+                    }
+                    opened => opened,
+                }
+            }
             #[cfg(any(test, feature = "fuzz"))]
             Member::Memory { bytes, .. } => Ok(Box::new(bytes.clone())),
         }

@@ -20,4 +20,6 @@ pub(super) struct Following {
     /// Archives of the directory that are no continuation of the last one, by their base
     /// names.
     pub(super) no_continuation: HashSet<PathBuf>,
+    /// The file of the last volume is gone or another one, so nothing will be appended.
+    pub(super) is_over: bool,
 }

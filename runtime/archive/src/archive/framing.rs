@@ -88,6 +88,14 @@ impl From<Damage> for ReadError {
 }
 
 impl ReadError {
+    /// The same damage, because of which the bytes before `next` are not read.
+    pub(super) fn up_to(mut self, next: u64) -> ReadError {
+        if let ReadError::Damage(damage) = &mut self {
+            damage.message += &format!(", so everything before byte {next} is left out");
+        }
+        self
+    }
+
     /// Adds the name of the file.
     pub(super) fn in_file(self, file: &str) -> SourceError {
         match self {

@@ -31,8 +31,12 @@ use crate::archive::volume::Record;
 use crate::archive::volumes::Volumes;
 
 impl ArchiveContext {
-    /// False if nothing can be appended because the archive is compressed.
+    /// False if nothing can be appended because the archive is compressed, or because its
+    /// last volume has gone or was replaced while it was followed.
     pub fn can_grow(&self) -> bool {
+        if self.following.as_ref().is_some_and(|following| following.is_over) {
+            return false;
+        }
         let files = &self.records.last_archive().files;
         let last = files.volumes.last();
         files.metadata.can_grow() && last.is_some_and(|(_, member)| member.can_grow())
@@ -66,6 +70,7 @@ impl ArchiveContext {
             end,
             held: None,
             no_continuation: HashSet::new(),
+            is_over: false,
         }));
         self.expect_rest_of_metadata();
         self.look()?;
@@ -97,6 +102,14 @@ impl ArchiveContext {
     pub fn look(&mut self) -> Result<bool, SourceError> {
         let Some(mut following) = self.following.take() else { return Ok(false) };
         let looked = self.look_with(&mut following).and_then(|is_new| {
+            if !is_new
+                && self.directory.is_none()
+                && !following.is_over
+                && let Err(error) = following.scout.check_file()
+            {
+                following.is_over = true;
+                self.warn(error);
+            }
             Ok(is_new || self.adopt_next(&mut following)? && self.look_with(&mut following)?)
         });
         self.following = Some(following);

@@ -69,7 +69,12 @@ impl ArchiveLabel {
     /// Reads and checks the label at the start of a file. Records begin at
     /// [`Version::label_size`].
     pub(super) fn read(window: &mut Window, role: Role) -> Result<ArchiveLabel, ReadError> {
-        let bytes = window.at(0, Version::V3.label_size())?;
+        // A damaged file may be readable up to the end of a short label only.
+        let size = match window.at(0, 2 * LENGTH_WORD)?.get(2 * LENGTH_WORD - 1) {
+            Some(3) => Version::V3.label_size(),
+            _ => Version::V2.label_size(),
+        };
+        let bytes = window.at(0, size)?;
         if bytes.len() < 2 * LENGTH_WORD {
             let message = "the file is too short for a label";
             return Err(Damage::new(PmStatus::NODATA, 0, message).into());
@@ -164,6 +169,8 @@ fn label_status(status: PmStatus) -> PmStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::archive::bytes::Bytes;
+    use std::io::{self, Read};
     use std::sync::Arc;
 
     fn label_v2() -> Vec<u8> {
@@ -191,6 +198,28 @@ mod tests {
         let label = read(&label_v2(), Role::Volume(0)).expect("it is good");
         assert_eq!(label.start, Timestamp::new(1000, 500_000));
         assert_eq!((&*label.host, &*label.timezone, label.pid), ("host", "UTC", 77));
+    }
+
+    /// A file that can only be read up to here.
+    struct ReadableUpTo(Vec<u8>);
+
+    impl Bytes for ReadableUpTo {
+        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.get(offset as usize..) {
+                None | Some([]) => Err(io::Error::other("damaged")),
+                Some(mut rest) => rest.read(buffer),
+            }
+        }
+
+        fn size(&mut self) -> io::Result<u64> {
+            Err(io::Error::other("damaged"))
+        }
+    }
+
+    #[test]
+    fn a_short_label_is_read_where_damage_follows() {
+        let mut window = Window::new(Box::new(ReadableUpTo(label_v2())));
+        ArchiveLabel::read(&mut window, Role::Volume(0)).expect("the label is good");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Sequence {
                 Some(record) if self.limit.is_some_and(|limit| record.stamp < limit) => {}
                 Some(record) => return Ok(Some(record)),
                 None if self.current >= self.last() => return Ok(None),
-                None if self.is_done => self.enter_next()?,
+                None if self.is_done => self.cross(self.current, Travel::Forward)?,
                 None => {
                     self.is_done = true;
                     return Ok(Some(self.mark(self.current, Travel::Forward)));
@@ -197,7 +197,7 @@ impl Sequence {
                 None => {
                     let Some(previous) = self.current.previous() else { return Ok(None) };
                     if self.is_done {
-                        self.enter_previous(previous)?;
+                        self.cross(previous, Travel::Backward)?;
                     } else {
                         self.is_done = true;
                         return Ok(Some(self.mark(previous, Travel::Backward)));
@@ -238,25 +238,22 @@ impl Sequence {
         Record { offset: 0, length: 0, stamp, set_count: 0, first_set: 0 }
     }
 
-    fn enter_next(&mut self) -> Result<(), SourceError> {
-        let (previous, next) = (self.current, self.current.next());
-        self.open(next)?;
-        let (before, after) = (&self.archives[previous.index()], &self.archives[next.index()]);
+    /// Crosses the border between archive `earlier` and the next one.
+    fn cross(&mut self, earlier: ArchiveId, reading: Travel) -> Result<(), SourceError> {
+        let later = earlier.next();
+        match reading {
+            Travel::Forward => self.open(later)?,
+            Travel::Backward => {
+                self.open(earlier)?;
+                self.volumes.seek_end();
+            }
+        }
+        let (before, after) = (&self.archives[earlier.index()], &self.archives[later.index()]);
         let overlap = before.end_time().ok().filter(|end| after.label.start < *end);
-        self.limit = overlap.map(|end| moved(end, MARK_DISTANCE));
-        overlap.map_or(Ok(()), |end| {
-            self.lost = true;
-            Err(overlapping(before, after, end))
-        })
-    }
-
-    fn enter_previous(&mut self, previous: ArchiveId) -> Result<(), SourceError> {
-        self.open(previous)?;
-        self.volumes.seek_end();
-        let next = previous.next();
-        let (before, after) = (&self.archives[previous.index()], &self.archives[next.index()]);
-        let overlap = before.end_time().ok().filter(|end| after.label.start < *end);
-        self.limit = overlap.map(|_| moved(after.label.start, -MARK_DISTANCE));
+        self.limit = overlap.map(|end| match reading {
+            Travel::Forward => moved(end, MARK_DISTANCE),
+            Travel::Backward => moved(after.label.start, -MARK_DISTANCE),
+        });
         overlap.map_or(Ok(()), |end| {
             self.lost = true;
             Err(overlapping(before, after, end))
@@ -350,6 +347,11 @@ impl Sequence {
     pub(super) fn present_end(&mut self) -> Place {
         let (volume, size) = (self.volumes.entered(), self.volumes.size());
         Place { archive: self.entered, volume, offset: size.unwrap_or(u64::MAX) }
+    }
+
+    /// Fails if nothing can be appended to what was read (see [`Volumes::check_file`]).
+    pub(super) fn check_file(&mut self) -> Result<(), SourceError> {
+        self.volumes.check_file()
     }
 
     /// Moves so that [`Sequence::next`] returns the record at `place`.

@@ -14,7 +14,8 @@ use crate::archive::files::ArchiveFiles;
 use crate::archive::framing::{Damage, ReadError};
 use crate::archive::index::{IndexEntry, check_index, read_index};
 use crate::archive::label::ArchiveLabel;
-use crate::archive::volume::{Volume, open_volume};
+use crate::archive::positions::VolumeId;
+use crate::archive::volume::open_volume;
 
 /// An archive.
 #[derive(Clone, Debug)]
@@ -46,6 +47,12 @@ impl SingleArchive {
             });
             entries.unwrap_or_default().into()
         })
+    }
+
+    /// The entries of the index that lead to a volume.
+    pub(super) fn entries_of(&self, at: VolumeId) -> impl DoubleEndedIterator<Item = &IndexEntry> {
+        let number = self.files.volumes[at.index()].0;
+        self.index().iter().filter(move |entry| entry.volume == number)
     }
 
     /// The first entry of the index that cannot be right. Then the index says nothing about
@@ -96,7 +103,8 @@ impl SingleArchive {
     }
 
     /// The same time as libpcp finds it. Without an entry of the index, libpcp does not
-    /// read forward. It stops at the first damage there.
+    /// read forward. It stops at the first damage there, and it finds no end if the record
+    /// before the entry is damaged.
     pub(super) fn indexed_end_time(&self) -> Result<Timestamp, SourceError> {
         self.last_time(true)
     }
@@ -118,12 +126,18 @@ impl SingleArchive {
             if let Some(record) = volume.sound_record_before(size) {
                 return Ok(record.stamp);
             }
-            let entry = last_entry(files.volumes[at.index()].0, size, self.index());
-            if as_libpcp && entry.is_none_or(|entry| entry.offset == 0) {
-                continue;
+            let number = files.volumes[at.index()].0;
+            // Entries may point at the ends of records.
+            let entry = self.index().iter().rfind(|one| one.volume == number && one.offset <= size);
+            let record = entry.and_then(|entry| volume.sound_record_before(entry.offset));
+            let first = volume.first_offset();
+            match entry.map_or(0, |entry| entry.offset) {
+                _ if !as_libpcp => {}
+                0 => continue,
+                offset if offset > first && record.is_none() => break,
+                _ => {}
             }
-            let start = start_before(&mut volume, entry);
-            volume.seek(start);
+            volume.seek(record.map_or(first, |record| record.offset));
             let mut last = None;
             loop {
                 let before = volume.position();
@@ -144,18 +158,4 @@ impl SingleArchive {
             message: "no data volume holds a complete record".to_string(),
         })
     }
-}
-
-/// The last entry of the index that lies within a volume of this size.
-fn last_entry(number: i32, size: u64, index: &[IndexEntry]) -> Option<&IndexEntry> {
-    index.iter().rfind(|entry| entry.volume == number && entry.offset <= size)
-}
-
-/// The offset at which to begin reading forward: the record before the last index entry
-/// within the volume, because entries may point at the ends of records. If there is no
-/// such record, the first record.
-fn start_before(volume: &mut Volume, entry: Option<&IndexEntry>) -> u64 {
-    entry
-        .and_then(|entry| volume.sound_record_before(entry.offset))
-        .map_or(volume.first_offset(), |record| record.offset)
 }

@@ -35,10 +35,10 @@ pub(super) struct Volume {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Good,
-    /// The file ends within the next record.
-    Cut,
-    /// There is no record here, and the beginning of the next one is unknown.
-    Lost,
+    /// The file ends within the next record, or the length of that is impossible.
+    Stuck,
+    /// The rest of the volume was given up.
+    Abandoned,
 }
 
 /// The place of a record, and the fields of its header.
@@ -117,7 +117,7 @@ impl Volume {
 
     /// Gives up the rest of the volume, which will never become readable.
     pub(super) fn abandon(&mut self) {
-        self.condition = Condition::Lost;
+        self.condition = Condition::Abandoned;
     }
 
     /// Offset of the first record.
@@ -140,15 +140,16 @@ impl Volume {
         Ok(self.window.size()?)
     }
 
-    /// True if the file ends within the next record.
-    pub(super) fn is_cut(&self) -> bool {
-        self.condition == Condition::Cut
+    /// True if the file ends within the next record, or if the length of that is
+    /// impossible.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.condition == Condition::Stuck
     }
 
     /// True if the file ends within the length word of the next record. libpcp counts
     /// that as the end of the file.
     pub(super) fn is_hardly_begun(&self) -> bool {
-        self.is_cut() && self.window.held(self.next, LENGTH_WORD).is_none()
+        self.is_stuck() && self.window.held(self.next, LENGTH_WORD).is_none()
     }
 
     /// Moves to the next record. `None` at the end; a file that grows may have more
@@ -156,12 +157,11 @@ impl Volume {
     ///
     /// The position after an error depends on the damage:
     ///
-    /// * If the record is incomplete, the position stays before it, to read it once it
-    ///   is complete.
+    /// * If the record is incomplete or its length is impossible, the position stays before
+    ///   it, to read it once it is complete.
     /// * If its lengths or its header contradict each other, the position is after it.
-    /// * If its length cannot be trusted, the position is at the end.
     pub(super) fn next(&mut self) -> Result<Option<Record>, ReadError> {
-        if self.condition == Condition::Lost {
+        if self.condition == Condition::Abandoned {
             return Ok(None);
         }
         let offset = self.next;
@@ -172,7 +172,7 @@ impl Volume {
             if begun == 0 {
                 return Ok(None);
             }
-            self.condition = Condition::Cut;
+            self.condition = Condition::Stuck;
             let message = format!(
                 "data record: its length has {LENGTH_WORD} bytes, but the file ends after {begun} \
                  of them"
@@ -181,12 +181,12 @@ impl Volume {
         };
         let length = usize::try_from(u32::from_be_bytes(*word)).unwrap_or(usize::MAX);
         if length < self.least_length() || i32::try_from(length).is_err() {
-            self.condition = Condition::Lost;
+            self.condition = Condition::Stuck;
             let message = format!("data record: its length, {length}, is impossible");
             return Err(damage(message).into());
         }
         if !self.window.holds(offset, length)? {
-            self.condition = Condition::Cut;
+            self.condition = Condition::Stuck;
             let message =
                 format!("data record: {length} bytes long, but the file ends before its end");
             return Err(damage(message).into());
@@ -219,6 +219,13 @@ impl Volume {
                 format!("data record that ends here: its length, {length}, is impossible");
             return Err(damage(message).into());
         };
+        // A wrong length must not take much of the file into memory.
+        if let Some(before) = self.window.peek(start)?.map(u32::from_be_bytes)
+            && before != length
+        {
+            let message = format!("data record.trailer: {length} instead of {before}");
+            return Err(Damage::new(PmStatus::LOGREC, trailer_at, message).into());
+        }
         let size = usize::try_from(length).unwrap_or(usize::MAX);
         let Some(record) = self.window.before(start, size)?.get(..size) else {
             return Err(damage("data record: the file became shorter".to_owned()).into());
@@ -239,6 +246,41 @@ impl Volume {
             }
         }
         boundary
+    }
+
+    /// The first beginning of a record after damage at `offset`, found by reading backward from one
+    /// of `hints` or from the end. `None` if there is none, or if the position after the damage is
+    /// right. The position stays.
+    pub(super) fn boundary_after(
+        &mut self,
+        offset: u64,
+        mut hints: impl Iterator<Item = u64>,
+    ) -> Option<u64> {
+        let (next, condition) = (self.next, self.condition);
+        let is_end = |window: &mut Window| window.at(next, 1).is_ok_and(<[u8]>::is_empty);
+        let mut boundary = None;
+        if next == offset || !self.has_record_at(next) && !is_end(&mut self.window) {
+            boundary = hints.find(|hint| self.has_record_at(*hint));
+            let start = boundary.or_else(|| self.size().ok()).unwrap_or(0);
+            self.seek(start);
+            while let Ok(Some(record)) = self.previous()
+                && record.offset >= offset
+            {
+                boundary = Some(record.offset);
+            }
+        }
+        (self.next, self.condition) = (next, condition);
+        // A writer may have completed the record at `offset` meanwhile.
+        boundary.filter(|boundary| *boundary > offset)
+    }
+
+    /// True if the lengths of a record at `offset` agree.
+    fn has_record_at(&mut self, offset: u64) -> bool {
+        let Ok(Some(before)) = self.window.peek::<LENGTH_WORD>(offset) else { return false };
+        let length = u64::from(u32::from_be_bytes(before));
+        let behind = offset.saturating_add(length).saturating_sub(LENGTH_WORD as u64);
+        length >= self.least_length() as u64
+            && self.window.peek(behind).is_ok_and(|behind| behind == Some(before))
     }
 
     /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] returned
@@ -289,8 +331,12 @@ impl Volume {
     /// anything that is not a sound record.
     pub(super) fn next_sound(&mut self) -> Option<Record> {
         let record = self.next().ok().flatten()?;
-        let bytes = self.bytes(&record).ok()?;
-        values::check(bytes, record.first_set, record.set_count).ok().map(|()| record)
+        self.is_sound(&record).then_some(record)
+    }
+
+    fn is_sound(&mut self, record: &Record) -> bool {
+        let bytes = self.bytes(record);
+        bytes.is_ok_and(|bytes| values::check(bytes, record.first_set, record.set_count).is_ok())
     }
 
     /// `length` bytes of a record at `offset` that was read before.
@@ -306,18 +352,11 @@ impl Volume {
         self.window.held(offset, length)?.get(..length)
     }
 
-    /// The sound record that ends at `end`.
+    /// Moves to the sound record that ends at `end`.
     pub(super) fn sound_record_before(&mut self, end: u64) -> Option<Record> {
-        let trailer_at = end.checked_sub(LENGTH_WORD as u64)?;
-        let trailer =
-            *self.window.at(trailer_at, LENGTH_WORD).ok()?.first_chunk::<LENGTH_WORD>()?;
-        let length = u64::from(u32::from_be_bytes(trailer));
-        let start = end.checked_sub(length)?;
-        if start < self.first_offset() {
-            return None;
-        }
-        self.seek(start);
-        self.next_sound().filter(|_| self.next == end)
+        self.seek(end);
+        let record = self.previous().ok().flatten()?;
+        self.is_sound(&record).then_some(record)
     }
 }
 

@@ -13,7 +13,7 @@ use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
 use crate::archive::files::ArchiveFiles;
-use crate::archive::framing::ReadError;
+use crate::archive::framing::{Damage, ReadError};
 use crate::archive::order::{Order, OrderRule, Travel};
 use crate::archive::positions::VolumeId;
 use crate::archive::single::SingleArchive;
@@ -171,6 +171,7 @@ impl Volumes {
     fn next_of_any_time(&mut self) -> Result<Option<Record>, SourceError> {
         self.note_missing_before_first();
         loop {
+            let offset = self.volume.position();
             let read = match self.volume.next() {
                 Err(error) if self.is_taken_for_end() => {
                     self.tail = Some(error.in_file(&self.name));
@@ -199,7 +200,14 @@ impl Volumes {
                 }
                 Err(error) => error,
             };
-            let unreadable = self.volume.is_cut() || matches!(error, ReadError::Io(_));
+            if self.order.looks_beyond()
+                && let Some(next) = self.boundary_after(offset)
+            {
+                self.volume.seek(next);
+                self.lost = true;
+                return Err(error.up_to(next).in_file(&self.name));
+            }
+            let unreadable = self.volume.is_stuck() || matches!(error, ReadError::Io(_));
             let error = error.in_file(&self.name);
             // At the very end the writer may still complete the record.
             self.is_stuck = unreadable && self.is_last();
@@ -268,6 +276,24 @@ impl Volumes {
         self.volume.size().map_err(|error| error.in_file(&self.name))
     }
 
+    /// Fails if the volume that is being read cannot grow any more: its file is gone, was
+    /// replaced, or has become shorter. A compressed file counts as complete.
+    pub(super) fn check_file(&mut self) -> Result<(), SourceError> {
+        let (_, member) = &self.archive.files.volumes[self.entered.index()];
+        let named = match member.size_on_disk() {
+            _ if !member.can_grow() => return Ok(()),
+            Ok(size) => size,
+            Err(_) if member.open().is_ok() => return Ok(()),
+            Err(source) => return Err(SourceError::Io { target: self.name.clone(), source }),
+        };
+        // The same file is at least as long by now.
+        if named <= self.size()? && named >= self.position() {
+            return Ok(());
+        }
+        let message = "data volume: it was replaced or cut after it was read up to here";
+        Err(self.damaged(Damage::new(PmStatus::LOGREC, self.position(), message)))
+    }
+
     /// Moves so that [`Volumes::next`] returns the record at `offset` of `volume`.
     pub(super) fn move_to(&mut self, volume: VolumeId, offset: u64) -> Result<(), SourceError> {
         self.enter(volume)?;
@@ -277,20 +303,24 @@ impl Volumes {
     }
 
     fn enter(&mut self, at: VolumeId) -> Result<(), SourceError> {
-        if self.entered != at {
-            // Another reader may have found this volume first.
-            while at.index() >= self.archive.files.volumes.len() {
-                if !self.discover() {
-                    return Err(SourceError::Io {
-                        target: self.archive.name(),
-                        source: rustix::io::Errno::NOENT.into(),
-                    });
-                }
+        // Another reader may have found this volume first.
+        while at.index() >= self.archive.files.volumes.len() {
+            if !self.discover() {
+                let source = rustix::io::Errno::NOENT.into();
+                return Err(SourceError::Io { target: self.archive.name(), source });
             }
+        }
+        self.open_at(at)?;
+        self.current = at;
+        Ok(())
+    }
+
+    /// Opens a volume at its first record, unless it is the open one.
+    fn open_at(&mut self, at: VolumeId) -> Result<(), SourceError> {
+        if self.entered != at {
             let (volume, _, name) = open_volume(&self.archive.files, at)?;
             (self.entered, self.volume, self.name) = (at, volume, name);
         }
-        self.current = at;
         Ok(())
     }
 

@@ -82,6 +82,16 @@ impl Compression {
         (name, Compression::None)
     }
 
+    /// The compressed form of a file that is not there itself.
+    pub(super) fn of_missing(path: &Path) -> Option<(PathBuf, Compression)> {
+        SUFFIXES.iter().find_map(|(suffix, compression)| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            let path = PathBuf::from(name);
+            path.is_file().then_some((path, *compression))
+        })
+    }
+
     /// A decoder for a whole file. `None` for plain files.
     fn units(self) -> Option<Box<dyn Units>> {
         Some(match self {

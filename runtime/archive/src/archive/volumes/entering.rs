@@ -17,11 +17,10 @@ impl Volumes {
     pub(super) fn enter_previous(&mut self) -> Result<bool, SourceError> {
         while let Some(position) = self.current.previous() {
             self.current = position;
-            match open_volume(&self.archive.files, position) {
-                Ok((volume, _, name)) => {
-                    let later = std::mem::take(&mut self.name);
-                    self.note_missing(position, self.entered, &later);
-                    (self.entered, self.volume, self.name) = (position, volume, name);
+            let (later, name) = (self.entered, self.name.clone());
+            match self.open_at(position) {
+                Ok(()) => {
+                    self.note_missing(position, later, &name);
                     self.go_to_end_of_volume();
                     return Ok(true);
                 }
@@ -59,13 +58,12 @@ impl Volumes {
     /// long as the writer may complete its label.
     pub(super) fn enter_next(&mut self) -> Result<(), SourceError> {
         self.is_stuck = false;
-        let last = self.current;
+        let (before, last) = (self.entered, self.current);
         let next = last.next();
         self.current = next;
-        let error = match open_volume(&self.archive.files, next) {
-            Ok((volume, _, name)) => {
-                self.note_missing(self.entered, next, &name);
-                (self.entered, self.volume, self.name) = (next, volume, name);
+        let error = match self.open_at(next) {
+            Ok(()) => {
+                self.note_missing(before, next, &self.name.clone());
                 return Ok(());
             }
             Err(error) if self.counts_as_missing(&error) => {

@@ -52,15 +52,11 @@ impl Volumes {
     pub(in crate::archive) fn seek_end(&mut self) {
         self.begin_elsewhere();
         for at in self.archive.files.volume_ids().rev() {
-            if at != self.entered {
-                let Ok((volume, _, name)) = open_volume(&self.archive.files, at) else {
-                    continue;
-                };
-                (self.entered, self.volume, self.name) = (at, volume, name);
+            if self.open_at(at).is_ok() {
+                self.current = at;
+                self.go_to_end_of_volume();
+                return;
             }
-            self.current = at;
-            self.go_to_end_of_volume();
-            return;
         }
     }
 
@@ -109,18 +105,21 @@ impl Volumes {
 
     /// The last end of a record before `offset` in the current volume.
     pub(super) fn boundary_before(&mut self, offset: u64) -> u64 {
-        let number = self.archive.files.volumes[self.entered.index()].0;
-        let first = self.volume.first_offset();
-        let hint = self
-            .archive
-            .index()
-            .iter()
-            .rev()
-            .filter(|entry| entry.volume == number && entry.offset < offset)
-            .take(INDEX_TRIES)
-            .find(|entry| self.volume.stamp_at(entry.offset).is_some())
-            .map_or(first, |entry| entry.offset);
-        self.volume.last_boundary(hint, offset)
+        let entries = self.archive.entries_of(self.entered).rev();
+        let mut hints =
+            entries.map(|entry| entry.offset).filter(|at| *at < offset).take(INDEX_TRIES);
+        let hint = hints.find(|at| self.volume.stamp_at(*at).is_some());
+        self.volume.last_boundary(hint.unwrap_or(self.volume.first_offset()), offset)
+    }
+
+    /// The first beginning of a record after damage at `offset` in the current volume (see
+    /// [`Volume::boundary_after`]).
+    ///
+    /// [`Volume::boundary_after`]: crate::archive::volume::Volume::boundary_after
+    pub(super) fn boundary_after(&mut self, offset: u64) -> Option<u64> {
+        let entries = self.archive.entries_of(self.entered);
+        let hints = entries.map(|entry| entry.offset).filter(|at| *at > offset);
+        self.volume.boundary_after(offset, hints.take(INDEX_TRIES))
     }
 
     /// Moves to a record before `time` that the index leads to. False if the index
@@ -176,17 +175,12 @@ impl Volumes {
                     Err(_) => continue,
                 }
             };
-            let number = self.archive.files.volumes[at.index()].0;
             let first = volume.first_offset();
             if at != VolumeId::FIRST && !is_before(volume.stamp_at(first)) {
                 continue;
             }
-            let start = self
-                .archive
-                .index()
-                .iter()
-                .rev()
-                .filter(|entry| entry.volume == number && entry.stamp < time)
+            let hints = self.archive.entries_of(at).rev().filter(|entry| entry.stamp < time);
+            let start = hints
                 .take(INDEX_TRIES)
                 .find(|entry| is_before(volume.stamp_at(entry.offset)))
                 .map_or(first, |entry| entry.offset);
