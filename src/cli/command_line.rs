@@ -22,7 +22,7 @@ use super::pcp::arguments::{Impersonated, OwnOption, Tool};
 use super::stop::Stop;
 use super::{options, terminal};
 use crate::escape;
-use crate::syntax::nearest;
+use crate::syntax::{name_mistake, nearest};
 
 /// Parses the arguments; the first one is the program. Beside them stands a note about
 /// variables that give options, for a command that fails.
@@ -138,15 +138,12 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
         let near = ContextValue::Strings(vec![near.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, near);
     }
-    if let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some((name, feature)) = OPTIONAL.iter().find(|(name, _)| name == wrong)
-    {
-        let tip =
-            format!("this program was built without `{name}`: that is the feature `{feature}`");
+    if let Some(tip) = tip_for_command(&error) {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    if let Some(tip) = tip_for_letter(&error, given) {
+    if let Some(tip) = tip_for_option(&error, given) {
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     if error.kind() == ErrorKind::InvalidValue && given.last().is_some_and(|last| last == "-h") {
@@ -157,37 +154,118 @@ fn with_way_to_help(mut error: clap::Error, given: &[OsString]) -> clap::Error {
     error
 }
 
-/// Commands whose arguments may be expressions, and no files.
-const TAKE_EXPRESSIONS: [&str; 5] = ["eval", "export", "explain", "record", "val"];
-
-/// Letters of pmrep's options that commands with expressions lack, each with the way to do the same
-/// here.
-const LETTERS: [(&str, &str); 6] = [
-    ("-e", "an expression needs no option: it is an argument as it is, in quotes"),
-    ("-F", "`export -o FILE` writes a file"),
-    (
-        "-i",
-        "instances are chosen in the expression: `NAME[INSTANCE]`, `matchinst(/PATTERN/, NAME)`",
-    ),
-    ("-o", "`--format` chooses the form of the output, `export -o FILE` writes a file"),
-    ("-p", "the time of each sample is printed anyway"),
-    ("-r", "counters are raw as they are; `rate(NAME)` gives their rate"),
+/// Words that people type for a command, each with the way to do it here.
+const COMMANDS_OF_OTHERS: &[(&[&str], &str)] = &[
+    (&["pmrep", "rep"], "`pmderive eval --format columns` is like pmrep: `pmderive help pmrep`"),
+    (&["pmval"], "that is `pmderive val`"),
+    (&["pminfo", "list", "ls", "metrics"], "`pmderive info` lists metrics"),
+    (&["pmprobe"], "that is `pmderive probe`"),
+    (&["pmlogger"], "`pmderive record` writes archives"),
+    (&["pmdumplog", "pmloglabel", "pmlogcheck", "dumplog"], "`pmderive archive` is about archives"),
+    (&["pmie"], "`pmderive help pmie` is about rules of pmie"),
+    (&["lint"], "`pmderive check --lint` finds what is probably wrong"),
+    (&["format"], "that is `pmderive fmt`"),
+    (&["validate", "verify"], "that is `pmderive check`"),
+    (&["top", "watch"], "`pmderive eval -t 1 -s 60 --format columns` prints a line a second"),
 ];
 
-/// The tip for a letter that is no option of the command. It replaces the tip of clap, which would
-/// pass the letter on as an argument.
-fn tip_for_letter(error: &clap::Error, given: &[OsString]) -> Option<String> {
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
-    let is_letter = error.kind() == ErrorKind::UnknownArgument
-        && error.get(ContextKind::SuggestedArg).is_none()
-        && given.iter().any(|one| one.to_str() == Some(wrong));
-    let name = given.get(1).and_then(|name| name.to_str()).filter(|_| is_letter)?;
-    let way =
-        LETTERS.iter().find(|(letter, _)| letter == wrong && TAKE_EXPRESSIONS.contains(&name));
-    Some(match way {
-        Some((_, way)) => (*way).to_owned(),
-        None => format!("`pmderive help {name}` has all options"),
+/// The tip for a command that there is not.
+fn tip_for_command(error: &clap::Error) -> Option<String> {
+    let wrong = error.get(ContextKind::InvalidSubcommand);
+    let Some(ContextValue::String(wrong)) = wrong else { return None };
+    if let Some((name, feature)) = OPTIONAL.iter().find(|(name, _)| name == wrong) {
+        return Some(format!(
+            "this program was built without `{name}`: that is the feature `{feature}`"
+        ));
+    }
+    let way = COMMANDS_OF_OTHERS.iter().find(|(names, _)| names.contains(&wrong.as_str()));
+    way.map(|(_, way)| (*way).to_owned()).or_else(|| {
+        let is_metric = wrong.contains('.') && name_mistake(wrong).is_none();
+        is_metric.then(|| format!("`pmderive eval {wrong}` prints a metric"))
     })
+}
+
+/// Commands whose arguments may be expressions, and no files.
+const TAKE_EXPRESSIONS: &[&str] = &["eval", "export", "explain", "record", "val"];
+
+/// Commands that report on definitions.
+const REPORT: &[&str] = &["check", "test", "fmt", "deps"];
+
+/// Options of other tools that commands lack, each with the way to do the same here: the commands,
+/// the options, the way.
+const OPTIONS_OF_OTHERS: &[(&[&str], &str, &str)] = &[
+    (
+        TAKE_EXPRESSIONS,
+        "-e",
+        "an expression needs no option: it is an argument as it is, in quotes",
+    ),
+    (TAKE_EXPRESSIONS, "-F", "`export -o FILE` writes a table, `record -o FILE` an archive"),
+    (
+        TAKE_EXPRESSIONS,
+        "-i --instances -j --live-filter",
+        "instances are chosen in the expression: `NAME[INSTANCE]`, `matchinst(/PATTERN/, NAME)`",
+    ),
+    (
+        TAKE_EXPRESSIONS,
+        "-o",
+        "`--format` chooses the form of the output, `export -o FILE` writes a file",
+    ),
+    (TAKE_EXPRESSIONS, "-p", "the time of each sample is printed anyway"),
+    (TAKE_EXPRESSIONS, "-r", "counters are raw as they are; `rate(NAME)` gives their rate"),
+    (
+        TAKE_EXPRESSIONS,
+        "-b --space-scale -B -q --count-scale -y --time-scale",
+        "units are chosen in the expression: `rescale(NAME, \"Mbyte\")`",
+    ),
+    (
+        TAKE_EXPRESSIONS,
+        "-J --rank",
+        "the largest are chosen in the expression: `topk(5, NAME)` with --extensions",
+    ),
+    (
+        &["eval", "export"],
+        "-f -g -k -l --delimiter -P --precision -u -U -w -x -X -1",
+        "each form has a fixed layout: `--format` chooses the form",
+    ),
+    (REPORT, "-o --output", "the output can be redirected: `> FILE`"),
+    (
+        REPORT,
+        "--sarif --junit --github",
+        "`--format` chooses the form of the findings, such as sarif, junit or github",
+    ),
+    (
+        &["check"],
+        "--deny-warnings --strict --werror -W",
+        "`all = \"deny\"` below `[lints]` in pmderive.toml makes warnings errors",
+    ),
+    (
+        &["check"],
+        "--changed --staged",
+        "`--changed-since HEAD` reports what has changed since the last commit",
+    ),
+    (&["archive"], "-a -l -L", "archives need no option: `pmderive archive ARCHIVE`"),
+];
+
+/// The tip for an argument that a command does not take. It replaces the tip of clap, which would
+/// pass a letter on as an argument.
+fn tip_for_option(error: &clap::Error, given: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let name = given.get(1)?.to_str()?;
+    let way = OPTIONS_OF_OTHERS.iter().find(|(commands, options, _)| {
+        commands.contains(&name) && options.split(' ').any(|option| option == wrong)
+    });
+    if let Some((.., way)) = way {
+        return Some((*way).to_owned());
+    }
+    if name == "val" && !wrong.starts_with('-') {
+        return Some("`val` prints one metric, `eval --format columns` several".to_owned());
+    }
+    let is_alone = error.get(ContextKind::SuggestedArg).is_none()
+        && given.iter().any(|one| one.to_str() == Some(wrong));
+    is_alone.then(|| format!("`pmderive help {name}` has all options"))
 }
 
 /// Prints help or an error about arguments, escaped for a terminal.

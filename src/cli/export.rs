@@ -1,5 +1,6 @@
 //! `pmderive export` writes samples of metrics as a table, to a file or to standard output.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileTypeExt;
@@ -20,6 +21,9 @@ use super::samples::run::{Run, Sink};
 use super::signals::Signals;
 use super::stop::Stop;
 use super::terminal::{Purpose, is_closed, is_output_closed, shows_output};
+
+/// Endings of the names of compressed files.
+const COMPRESSED: [&str; 4] = ["bz2", "gz", "xz", "zst"];
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
@@ -51,8 +55,13 @@ impl ExportArguments {
             (Some(format), ..) | (None, Some(format), _) => format,
             (None, None, None) => Format::Csv,
             (None, None, Some(path)) => {
+                let is_compressed = |end| COMPRESSED.iter().any(|known| OsStr::new(known) == end);
+                let advice = match path.extension().is_some_and(is_compressed) {
+                    true => "`export` does not compress, so pipe its output into a program",
+                    false => "choose one with --format",
+                };
                 return Err(Stop::Usage(format!(
-                    "no output format matches the name {}: choose one with --format",
+                    "no output format matches the name {}: {advice}",
                     escape::path(&path)
                 )));
             }

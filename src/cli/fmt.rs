@@ -42,7 +42,7 @@ Lines with mistakes stay as they are, and the exit status is 2; `pmderive check`
 pub struct FmtArguments {
     /// Print what would change, and change nothing. The exit status is 1 if a file is
     /// not formatted, 2 if lines have mistakes.
-    #[arg(long, conflicts_with = "stdout")]
+    #[arg(long, alias = "diff", conflicts_with = "stdout")]
     check: bool,
     /// Choose the format of the findings of `--check`; `text` prints patches.
     #[arg(long, value_enum, default_value_t, requires = "check")]

@@ -4,6 +4,9 @@
 //! and expressions. They refuse an argument that looks like a file, because `shop.conf` is also
 //! a correct name of a metric.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fs;
 use std::path::Path;
 
 use clap::Args;
@@ -11,7 +14,7 @@ use clap::Args;
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::{ENDINGS, name_mistake, parse_expr};
+use crate::syntax::{ENDINGS, definition_files, name_mistake, parse_expr};
 use crate::text::SourceMap;
 
 use super::stop::Stop;
@@ -51,8 +54,32 @@ impl PositionalArguments {
                 false => others.push(argument),
             }
         }
-        (files, others)
+        (without_twins(files), others)
     }
+}
+
+/// Leaves out arguments that stand only for files which others stand for as well, such as a file
+/// beside its directory: each definition is read once.
+fn without_twins(mut arguments: Vec<&str>) -> Vec<&str> {
+    let files_of = |argument: &str| -> Vec<_> {
+        let files = definition_files(Path::new(argument), false);
+        // What cannot be read is reported where it is read.
+        files.into_iter().map(|file| fs::canonicalize(file.ok()?).ok()).collect()
+    };
+    let mut largest: Vec<_> = match arguments.len() {
+        0 | 1 => return arguments,
+        _ => arguments.iter().map(|argument| files_of(argument)).enumerate().collect(),
+    };
+    largest.sort_by_key(|(at, files)| (Reverse(files.len()), *at));
+    let mut seen = HashSet::new();
+    let mut is_kept = vec![true; arguments.len()];
+    for (at, files) in largest {
+        let news = files.iter().filter(|file| file.is_none() || seen.insert((*file).clone()));
+        is_kept[at] = files.is_empty() || news.count() > 0;
+    }
+    let mut is_kept = is_kept.into_iter();
+    arguments.retain(|_| is_kept.next().unwrap_or(true));
+    arguments
 }
 
 /// Endings of files that are probably meant for definition files. They and [`ENDINGS`], except
@@ -73,21 +100,31 @@ fn is_file(argument: &str) -> bool {
         || Path::new(argument).is_file()
 }
 
-/// Refuses definition files among names and expressions.
+/// Refuses definition files and archives among names and expressions.
 ///
 /// # Errors
-/// One of them looks like a definition file and is not the name of a definition.
+/// One of them looks like a definition file and is not the name of a definition, or its path is
+/// that of an archive.
 pub fn refuse_files(arguments: &[String], registry: &Registry) -> Result<(), Stop> {
     let is_file = |argument: &&String| {
         let name = argument.trim();
         name.ends_with(".conf") && registry.definition(name).is_none()
     };
-    match arguments.iter().find(is_file) {
-        None => Ok(()),
-        Some(file) => Err(Stop::Usage(format!(
-            "`{file}` looks like a definition file: give it as `-c {file}`"
-        ))),
-    }
+    let mistake = if let Some(file) = arguments.iter().find(is_file) {
+        format!("`{file}` looks like a definition file: give it as `-c {file}`")
+    } else if let Some(path) = arguments.iter().find(|argument| is_archive(argument)) {
+        format!("`{path}` is the path of an archive: give it as `-a {path}`")
+    } else {
+        return Ok(());
+    };
+    Err(Stop::Usage(mistake))
+}
+
+/// True for the path of an archive. Without a `/` it may be a metric of the same name.
+fn is_archive(argument: &str) -> bool {
+    let is_there = |end: &str| Path::new(&format!("{argument}{end}")).is_file();
+    let is_path = ["/", "./", "../"].iter().any(|start| argument.starts_with(start));
+    argument.contains('/') && (is_there(".index") || is_path && Path::new(argument).is_dir())
 }
 
 /// True for an expression, where the others are names of metrics. It has a parenthesis, or it

@@ -195,6 +195,35 @@ fn commands_that_take_no_files() {
     assert_eq!(run.err, "Error: shop.conf: Unknown metric name\n");
 }
 
+/// Its definitions would otherwise count as defined twice.
+#[test]
+fn a_file_beside_its_directory_is_read_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("defs")).expect("a folder");
+    for (name, text) in [("defs/one", "a.b = 1\n"), ("defs/two", "c.d = 2\n")] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    for (arguments, told) in [
+        (&["defs/one", "./defs"][..], "2 definitions, 0 errors"),
+        (&["defs", "defs/one", "defs/two"], "2 definitions, 0 errors"),
+        (&["defs/two", "defs/two"], "1 definition, 0 errors"),
+    ] {
+        let mut command = pmderive(&[&["check"], arguments].concat());
+        let run = finished(command.current_dir(&folder).output().expect("it runs"));
+        assert_eq!((run.status, summary(&run)), (Some(0), told), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_archive_among_expressions_is_refused() {
+    let message =
+        format!("pmderive: `{TYPES}` is the path of an archive: give it as `-a {TYPES}`\n");
+    for (command, status) in [("eval", 2), ("explain", 2), ("export", 2), ("info", 1)] {
+        let run = run(&[command, "-a", TYPES, TYPES]);
+        assert_eq!((run.status, &*run.err), (Some(status), &*message), "{command}");
+    }
+}
+
 #[test]
 fn a_name_with_the_ending_of_a_file() {
     let file = tempfile::NamedTempFile::new().expect("a file");

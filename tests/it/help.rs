@@ -60,11 +60,19 @@ fn help_is_where_people_look_for_it() {
     assert!(err.contains("did you mean `pmderive help eval`?"), "{err}");
 }
 
-/// pmrep's letters have another way here; no letter is advised as an argument.
+/// Options of other tools have another way here; no letter is advised as an argument.
 #[test]
-fn letters_of_other_tools_have_a_way() {
+fn options_of_other_tools_have_a_way() {
     for (given, way) in [
         (["eval", "-e", "a + b"], "an expression needs no option"),
+        (["eval", "-b", "MB"], "`rescale(NAME, "),
+        (["eval", "-J3", "a"], "`topk(5, NAME)`"),
+        (["export", "--delimiter=;", "a"], "`--format` chooses the form"),
+        (["record", "-F", "x"], "`record -o FILE` an archive"),
+        (["check", "--junit", "x"], "`--format` chooses the form of the findings"),
+        (["check", "--strict", "x"], "in pmderive.toml"),
+        (["test", "-o", "x"], "`> FILE`"),
+        (["archive", "-a", "x"], "`pmderive archive ARCHIVE`"),
         (["eval", "-o", "csv"], "`--format` chooses the form"),
         (["export", "-i", "sda"], "instances are chosen in the expression"),
         (["check", "-s", "3"], "`pmderive help check` has all options"),
@@ -73,6 +81,25 @@ fn letters_of_other_tools_have_a_way() {
         assert_eq!(status, Some(2), "{given:?}");
         assert!(err.contains(way) && !err.contains("as a value"), "{given:?}: {err}");
     }
+}
+
+#[test]
+fn commands_of_other_tools_have_a_way() {
+    for (given, way) in [
+        ("pmval", "that is `pmderive val`"),
+        ("pmrep", "`pmderive help pmrep`"),
+        ("pmdumplog", "`pmderive archive`"),
+        ("lint", "`pmderive check --lint`"),
+        ("kernel.all.load", "`pmderive eval kernel.all.load`"),
+        ("probee", "a similar subcommand exists: 'probe'"),
+    ] {
+        let Run { status, err, .. } = run(&[given]);
+        assert_eq!(status, Some(2), "{given}");
+        assert!(err.contains(way) && err.matches("tip:").count() == 1, "{given}: {err}");
+    }
+    let Run { status, err, .. } = run(&["val", "-L", "hinv.ncpu", "mem.physmem"]);
+    assert_eq!(status, Some(1));
+    assert!(err.contains("`eval --format columns` several"), "{err}");
 }
 
 #[test]

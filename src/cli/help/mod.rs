@@ -158,12 +158,15 @@ fn topics_about(word: &str) -> Vec<&'static str> {
     let word = word.to_lowercase();
     // `aggregates` also finds `aggregate`.
     let stem = word.strip_suffix('s').filter(|stem| stem.len() >= 3).unwrap_or(&word);
-    if stem.len() < 3 {
-        return Vec::new();
-    }
-    let worth = |line: &str| match (line.starts_with('#'), line.to_lowercase().matches(stem)) {
-        (true, found) => found.count() * WORTH_OF_HEADING,
-        (false, found) => found.count(),
+    // A short one, such as `ci`, is part of many others.
+    let is_whole = stem.len() < 3;
+    let found_in = |line: &str| match is_whole {
+        true => line.split(|c: char| !c.is_alphanumeric()).filter(|word| *word == stem).count(),
+        false => line.matches(stem).count(),
+    };
+    let worth = |line: &str| match line.starts_with('#') {
+        true => found_in(&line.to_lowercase()) * WORTH_OF_HEADING,
+        false => found_in(&line.to_lowercase()),
     };
     let prose = |text: &'static str| text.split("```").step_by(2).flat_map(str::lines);
     let mut found: Vec<(usize, &str)> = TOPICS
@@ -181,9 +184,14 @@ mod tests {
 
     #[test]
     fn a_word_leads_to_topics() {
-        for (word, topic) in
-            [("aggregates", "fleets"), ("Kubernetes", ""), ("gap", "archives"), ("TLS", "sources")]
-        {
+        for (word, topic) in [
+            ("aggregates", "fleets"),
+            ("Kubernetes", ""),
+            ("gap", "archives"),
+            ("TLS", "sources"),
+            ("ci", "checking"),
+            ("zq", ""),
+        ] {
             let found = topics_about(word);
             assert!(topic.is_empty() || found.contains(&topic), "{word}: {found:?}");
             assert!(found.len() <= MOST_TOPICS && found.is_empty() == topic.is_empty(), "{word}");

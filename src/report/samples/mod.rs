@@ -47,6 +47,7 @@ pub enum Form {
     #[default]
     Text,
     /// One object for each sample, on one line.
+    #[cfg_attr(feature = "cli", value(aliases = ["jsonl", "ndjson"]))]
     Json,
     /// One line for each value.
     Csv,

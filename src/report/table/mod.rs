@@ -122,6 +122,7 @@ pub enum Format {
     Csv,
     /// A line about the source and the metrics, then a line for each sample, as
     /// eval prints it.
+    #[cfg_attr(feature = "cli", value(aliases = ["jsonl", "ndjson"]))]
     Json,
     /// Arrow IPC; a stream on standard output.
     Arrow,
