@@ -65,6 +65,7 @@ impl CommandDefinitions {
     ) -> (CommandDefinitions, Vec<&'a String>) {
         let mut others = Vec::new();
         let mut texts = HashSet::new();
+        let mut seen = HashSet::new();
         let mut definitions = CommandDefinitions::read_with(arguments, sources, |definitions| {
             let (files, rest) = positional.sorted(|name| definitions.defines(name));
             let (named, rest): (Vec<_>, Vec<_>) =
@@ -77,6 +78,10 @@ impl CommandDefinitions {
                 texts.extend(definitions.read_own(|registry, sources, diagnostics| {
                     for text in load_file(file, sources, diagnostics) {
                         let name = &sources.get(text).name;
+                        // Several arguments may stand for a file, such as it and its directory.
+                        if fs::canonicalize(&**name).is_ok_and(|file| !seen.insert(file)) {
+                            continue;
+                        }
                         let Some(extensions) = arguments.extensions_in(name) else { continue };
                         registry.add_text_with(text, extensions, sources, diagnostics);
                     }

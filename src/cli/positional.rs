@@ -4,9 +4,6 @@
 //! and expressions. They refuse an argument that looks like a file, because `shop.conf` is also
 //! a correct name of a metric.
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
 use clap::Args;
@@ -14,7 +11,7 @@ use clap::Args;
 use crate::diag::{Diagnostics, EXPRESSION};
 use crate::dialect::Language;
 use crate::engine::Registry;
-use crate::syntax::{ENDINGS, definition_files, name_mistake, parse_expr};
+use crate::syntax::{ENDINGS, name_mistake, parse_expr};
 use crate::text::SourceMap;
 
 use super::stop::Stop;
@@ -54,32 +51,8 @@ impl PositionalArguments {
                 false => others.push(argument),
             }
         }
-        (without_twins(files), others)
+        (files, others)
     }
-}
-
-/// Leaves out arguments that stand only for files which others stand for as well, such as a file
-/// beside its directory: each definition is read once.
-fn without_twins(mut arguments: Vec<&str>) -> Vec<&str> {
-    let files_of = |argument: &str| -> Vec<_> {
-        let files = definition_files(Path::new(argument), false);
-        // What cannot be read is reported where it is read.
-        files.into_iter().map(|file| fs::canonicalize(file.ok()?).ok()).collect()
-    };
-    let mut largest: Vec<_> = match arguments.len() {
-        0 | 1 => return arguments,
-        _ => arguments.iter().map(|argument| files_of(argument)).enumerate().collect(),
-    };
-    largest.sort_by_key(|(at, files)| (Reverse(files.len()), *at));
-    let mut seen = HashSet::new();
-    let mut is_kept = vec![true; arguments.len()];
-    for (at, files) in largest {
-        let news = files.iter().filter(|file| file.is_none() || seen.insert((*file).clone()));
-        is_kept[at] = files.is_empty() || news.count() > 0;
-    }
-    let mut is_kept = is_kept.into_iter();
-    arguments.retain(|_| is_kept.next().unwrap_or(true));
-    arguments
 }
 
 /// Endings of files that are probably meant for definition files. They and [`ENDINGS`], except

@@ -199,13 +199,20 @@ fn commands_that_take_no_files() {
 #[test]
 fn a_file_beside_its_directory_is_read_once() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::create_dir(folder.path().join("defs")).expect("a folder");
-    for (name, text) in [("defs/one", "a.b = 1\n"), ("defs/two", "c.d = 2\n")] {
+    for name in ["defs", "more"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    for (name, text) in
+        [("defs/one", "a.b = 1\n"), ("defs/two", "c.d = 2\n"), ("more/three", "e.f = 3\n")]
+    {
         std::fs::write(folder.path().join(name), text).expect("a file");
     }
+    let link = folder.path().join("more/link");
+    std::os::unix::fs::symlink("../defs/one", link).expect("a link");
     for (arguments, told) in [
         (&["defs/one", "./defs"][..], "2 definitions, 0 errors"),
         (&["defs", "defs/one", "defs/two"], "2 definitions, 0 errors"),
+        (&["defs", "more"], "3 definitions, 0 errors"),
         (&["defs/two", "defs/two"], "1 definition, 0 errors"),
     ] {
         let mut command = pmderive(&[&["check"], arguments].concat());

@@ -164,9 +164,9 @@ fn topics_about(word: &str) -> Vec<&'static str> {
         true => line.split(|c: char| !c.is_alphanumeric()).filter(|word| *word == stem).count(),
         false => line.matches(stem).count(),
     };
-    let worth = |line: &str| match line.starts_with('#') {
-        true => found_in(&line.to_lowercase()) * WORTH_OF_HEADING,
-        false => found_in(&line.to_lowercase()),
+    let worth = |line: &str| {
+        let worth_of_one = if line.starts_with('#') { WORTH_OF_HEADING } else { 1 };
+        found_in(&line.to_lowercase()) * worth_of_one
     };
     let prose = |text: &'static str| text.split("```").step_by(2).flat_map(str::lines);
     let mut found: Vec<(usize, &str)> = TOPICS
